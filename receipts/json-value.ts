@@ -1,0 +1,13 @@
+/**
+ * JSON as this project carries it: what `JSON.parse` gives, except that an integer beyond ±(2^53-1) is a `bigint`,
+ * so that a 64-bit id keeps every digit in digests, comparisons and forwarded text (design: receipts, "The JSON profile").
+ */
+export type JsonValue = null | boolean | number | bigint | string | JsonArray | JsonObject;
+
+/** A JSON array. */
+export type JsonArray = readonly JsonValue[];
+
+/** A JSON object. Read members with `Object.hasOwn` where the key comes from outside. */
+export interface JsonObject {
+  readonly [key: string]: JsonValue;
+}
