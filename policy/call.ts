@@ -1,0 +1,135 @@
+import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Outcome, SessionView } from './session.ts';
+import type { Tool } from './tool.ts';
+
+/** Who makes a call, as its credential says (docs/security-model.md). */
+export interface Caller {
+  /** Name of the credential; sessions, runs and idempotency keys belong to it. */
+  readonly name: string;
+  /** An application that speaks for its person: believed for turns, origins, facts and confirmations. */
+  readonly host: boolean;
+  /** Agents that it may name. */
+  readonly agents: ReadonlySet<string>;
+}
+
+/** One call of one tool, as the check judges it. Every member but `tool` and `arguments` may be what a stranger said. */
+export interface Call {
+  /** As it was asked for: a pair or a bare name. */
+  readonly tool: string;
+  readonly arguments: JsonObject;
+  readonly caller: Caller;
+  readonly agent?: string;
+  readonly run?: string;
+  readonly undoes?: number;
+  /** Argument → origin word, as sent. */
+  readonly origins: Readonly<Record<string, string>>;
+  readonly turns: readonly string[];
+  /** `call` and argument names → labels, as sent. */
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  /** Facts as sent; used from a host only. */
+  readonly context: Readonly<Record<string, boolean>>;
+  /** Sent by the undo engine for a run that failed. */
+  readonly fromEngine: boolean;
+}
+
+/** What the gateway knows of an earlier step that the call names. */
+export interface StepFacts {
+  readonly step: number;
+  readonly toolId: string;
+  readonly agent: string;
+  readonly outcome: Outcome | undefined;
+  /** The step was itself an undo. */
+  readonly undoes?: number;
+  readonly run?: string;
+  readonly labels: readonly string[];
+  /** An undo of this step was allowed and is not known to have failed. */
+  readonly undoAllowed: boolean;
+  /** Whether the value of a result field was seen by whoever is believed for it, and equals `value`. */
+  readonly sawEqual: (field: string, value: JsonValue) => boolean;
+  /** What the undo of this step binds, canonical JSON; absent where it cannot be bound. */
+  readonly undoArguments?: string;
+}
+
+/** A confirmation that came with the call and belongs to it so far as its signature or record goes. */
+export interface Confirmation {
+  readonly id: string;
+  readonly session: string;
+  readonly link: string;
+  readonly step: number;
+  readonly tool: string;
+  readonly agent: string;
+  readonly arguments: string;
+  readonly expires: number;
+  readonly spent: boolean;
+  /** `exact`: the next entry alone; `until_write`: while no write was allowed and no label came. */
+  readonly point: 'exact' | 'until_write';
+  /** What the confirm entry recorded, which the approved call must repeat. */
+  readonly asked: {
+    readonly reasons: readonly string[];
+    readonly run: string | undefined;
+    readonly undoes: number | undefined;
+    readonly origins: string;
+    readonly labels: readonly string[];
+    readonly caller: string;
+    readonly policy: string;
+  };
+}
+
+/** What is wrong with a history, as `detail` of `history_invalid` says it. */
+export interface HistoryFault {
+  readonly fault: string;
+  readonly entry?: number;
+}
+
+/** The session as the check sees it. */
+export interface SessionFacts {
+  readonly id: string;
+  readonly view: SessionView;
+  /** Step and link of the newest entry; absent before the first. */
+  readonly head: { readonly step: number; readonly link: string } | undefined;
+  readonly fault?: HistoryFault;
+}
+
+/** What of the config the check reads beside the catalogue. */
+export interface Settings {
+  readonly language: 'en' | 'pt-BR';
+  readonly taintPolicy: 'confirm' | 'refuse';
+  /** What a lapsed licence refuses; absent where none lapsed. */
+  readonly lapsed?: 'writes' | 'all';
+}
+
+/** Everything that a check may depend on. The same snapshot and call give the same answer. */
+export interface Snapshot {
+  readonly catalogue: Catalogue;
+  readonly settings: Settings;
+  readonly session: SessionFacts;
+  /** The earlier steps that the call names. */
+  readonly steps: ReadonlyMap<number, StepFacts>;
+  /** A confirmation that was presented; `invalid` where it was none of this gateway's. */
+  readonly confirmation?: Confirmation | 'invalid';
+  /** Digest of all that decides (docs/formats.md, `policy`). */
+  readonly policy: string;
+  /** Digests of the call in the session: taken with the session's nonce. */
+  readonly digests: { readonly arguments: string; readonly origins: string };
+  /** Milliseconds since 1970. */
+  readonly nowMs: number;
+  readonly step7: ConditionGate;
+  readonly step8: RulebookGate;
+}
+
+/** A refusal that a gate gives. */
+export interface GateRefusal {
+  readonly reason: string;
+  readonly detail: JsonObject;
+}
+
+/** Step 7: the tool's checks, limits and spend. Answers nothing where they hold. */
+export type ConditionGate = (tool: Tool, call: Call, snapshot: Snapshot) => GateRefusal | undefined;
+
+/** Step 8: the rulebook. A question is asked in step 11. */
+export type RulebookGate = (
+  tool: Tool,
+  call: Call,
+  snapshot: Snapshot,
+) => GateRefusal | { readonly question: string; readonly detail: JsonObject } | undefined;
