@@ -1,0 +1,174 @@
+import type { Readable } from 'node:stream';
+import type { Caller } from '../policy/call.ts';
+import type { Decision, ReasonText } from '../policy/reasons.ts';
+import type { Tool } from '../policy/tool.ts';
+import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
+import type { StoredAnswer } from './store/port.ts';
+
+/**
+ * What passes between an adapter and `enforce`. An adapter turns what arrived into an `EnforceRequest`, and an
+ * `EnforceAnswer` into what its client is answered; everything between is `enforce`, the same for every kind of route.
+ */
+
+/** The members that a call carries beside its tool and arguments (docs/api.md), typed but not yet believed. */
+export interface CallMembers {
+  readonly session?: string;
+  readonly agent?: string;
+  readonly run?: string;
+  readonly origins: Readonly<Record<string, string>>;
+  readonly turns: readonly string[];
+  readonly labels: Readonly<Record<string, readonly string[]>>;
+  readonly context: Readonly<Record<string, boolean>>;
+  /** A carried history, whole or cut, not yet parsed. */
+  readonly history?: JsonValue;
+  /** A confirmation token, or the id of a held confirmation. */
+  readonly confirmation?: string;
+  readonly undoes?: number;
+  /** The client's own idempotency key, 1 to 255 characters. */
+  readonly idempotencyKey?: string;
+}
+
+export interface EnforceRequest {
+  readonly caller: Caller;
+  readonly tool: string;
+  readonly arguments: JsonObject;
+  readonly members: CallMembers;
+  /** What proves the call: the full check, a receipt, or a receipt where one is given. */
+  readonly verify: 'check' | 'receipt' | 'either';
+  /** A receipt (whole or cut history) that came apart from `members.history`. */
+  readonly receipt?: JsonValue;
+  /** `decide`: the caller runs an allowed call itself. `forward`: the gateway does. */
+  readonly purpose: 'decide' | 'forward';
+  readonly via: 'route' | 'api' | 'mcp' | 'engine';
+  /** The route that the request came by, for the log. */
+  readonly route?: string;
+  /** The signed entry is handed out with the answer. */
+  readonly wantEntry: boolean;
+  /** Fires when the client goes away: ends a read, never a write. */
+  readonly gone?: AbortSignal;
+  /** Request headers that the route lets through, lower-case name and value in turn. */
+  readonly passedHeaders: readonly string[];
+  /** W3C trace context of the request, or a new one. */
+  readonly traceparent?: string;
+}
+
+/** A qls-tool-check/1 answer (docs/api.md). */
+export interface ToolCheck {
+  readonly format: 'qls-tool-check/1';
+  readonly decision: Decision;
+  readonly reason: ReasonText;
+  readonly reasons: readonly ReasonText[];
+  readonly pointer?: string;
+  readonly detail: JsonObject;
+  readonly sentence: string;
+  readonly tool: string;
+  readonly agent: string;
+  readonly session: string;
+  readonly step: number;
+  /** The signed entry; left out where it is not handed out. */
+  readonly entry?: JsonObject;
+  /** Header of a history that starts with this answer. */
+  readonly history?: JsonObject;
+  readonly idempotency_key?: string;
+  readonly confirmation?: {
+    readonly id: string;
+    readonly token?: string;
+    readonly expires: number;
+    readonly approve_at?: string;
+  };
+}
+
+/** A qls-tool-receipt/1 answer (docs/formats.md). */
+export interface ToolReceipt {
+  readonly format: 'qls-tool-receipt/1';
+  readonly decision: 'allow' | 'refuse';
+  readonly reason: string;
+  readonly reasons: readonly string[];
+  readonly tool: string;
+  readonly agent: string;
+  readonly session: string;
+  readonly step: number;
+  readonly resend: boolean;
+  readonly detail: JsonObject;
+}
+
+/** A fault of the request or of the gateway, as RFC 9457 problem details. */
+export interface Problem {
+  readonly status: number;
+  /** Stands behind `urn:toolgate:` in `type`. */
+  readonly code: string;
+  /** What is wrong, where, and what to do. */
+  readonly detail: string;
+  readonly pointer?: string;
+  readonly retryAfterSeconds?: number;
+}
+
+export type EnforceAnswer =
+  /** A refusal, a confirm, or an allow that the caller runs itself. */
+  | { readonly kind: 'decided'; readonly check: ToolCheck }
+  /** A receipt's refusal, or an admitted receipt that the caller runs itself. */
+  | { readonly kind: 'receipt'; readonly receipt: ToolReceipt }
+  | {
+      readonly kind: 'forwarded';
+      readonly check?: ToolCheck;
+      readonly receipt?: ToolReceipt;
+      /** The idempotency key of a write. */
+      readonly upstreamKey?: string;
+      readonly answer: UpstreamAnswer;
+      /** Settles once the outcome is stored. An adapter that answers whole waits for it before its last byte. */
+      readonly outcome: Promise<CallOutcome>;
+    }
+  | {
+      readonly kind: 'replayed';
+      readonly answer: StoredAnswer;
+      readonly outcome: CallOutcome;
+      readonly session: string;
+      readonly step: number;
+      readonly upstreamKey?: string;
+    }
+  | { readonly kind: 'problem'; readonly problem: Problem };
+
+export type CallOutcome = 'ran' | 'failed' | 'outcome_unknown';
+
+/** The seam to what stands behind a route. One for HTTP and OpenAPI, one for MCP. */
+export interface Upstream {
+  /**
+   * Sends one checked call. Never retries. `onSending` is awaited before the first byte of the request can leave, so
+   * that the store knows first. Resolves when the answer's head is there, or it is clear how the call ended; never rejects.
+   */
+  send(call: UpstreamCall): Promise<UpstreamAnswer>;
+  /** Resolves where the backend accepts connections; throws with the reason where it does not. */
+  ready(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface UpstreamCall {
+  readonly tool: Tool;
+  readonly arguments: JsonObject;
+  /** JCS of the arguments: what was digested is what is sent. */
+  readonly canonical: string;
+  /** Sent where the tool's `idempotency` says. */
+  readonly upstreamKey?: string;
+  readonly passedHeaders: readonly string[];
+  readonly traceparent?: string;
+  readonly timeoutMs: number;
+  /** Ends the call (a read whose client went away). */
+  readonly abort?: AbortSignal;
+  readonly onSending?: () => Promise<void>;
+}
+
+export type UpstreamAnswer =
+  | {
+      readonly kind: 'answer';
+      readonly status: number;
+      /** End-to-end headers in order, name and value in turn, already stripped of hop-by-hop and Toolgate ones. */
+      readonly headers: readonly string[];
+      /** Whole where it was read (small JSON, or something reads it), else a stream with back-pressure. */
+      readonly body: Uint8Array | Readable;
+      /** MCP's `isError`, or what `failed_when` found: the backend says that nothing was done. */
+      readonly saysFailed?: boolean;
+    }
+  /** It certainly was not sent: name not found, connection refused, TLS, connect timeout. */
+  | { readonly kind: 'not_sent'; readonly code: string; readonly why: string }
+  /** It may have been done: reset, timeout, a broken answer. */
+  | { readonly kind: 'unclear'; readonly code: string; readonly why: string };
