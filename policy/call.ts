@@ -1,6 +1,7 @@
+import type { Outcome } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { Outcome, SessionView } from './session.ts';
+import type { SessionView } from './session.ts';
 import type { Tool } from './tool.ts';
 
 /** Who makes a call, as its credential says (docs/security-model.md). */

@@ -1,6 +1,7 @@
+import type { Decision } from '../receipts/history.ts';
 import type { JsonObject } from '../receipts/json-value.ts';
 import type { Call, Snapshot } from './call.ts';
-import type { Decision, ReasonCode, ReasonText } from './reasons.ts';
+import type { ReasonCode, ReasonText } from './reasons.ts';
 import type { Tool } from './tool.ts';
 
 /** What a step answers, and with it the check. */
