@@ -1,7 +1,7 @@
 import type { JsonValue } from '../receipts/json-value.ts';
 import type { Call, Snapshot } from './call.ts';
-import { parseOrigin } from './origins/origin.ts';
-import { isTyped } from './origins/typed.ts';
+import { parseOrigin } from './origins/parse-origin.ts';
+import { isTyped } from './origins/typed-values.ts';
 
 /** Where a value came from, as far as the gateway believes it. */
 export interface BelievedOrigin {

@@ -46,7 +46,8 @@ function pushChunk(text: string, start: number, end: number, out: string[]): voi
   let from = start;
   let to = end;
   // `,99` is 0,99 in Portuguese and nothing in English, but never 99.
-  while (from < to && LEADING.includes(text[from] ?? '') && !(text[from] === ',' && isDigitAt(text, from + 1))) out.push(text[from++] ?? '');
+  while (from < to && LEADING.includes(text[from] ?? '') && !(text[from] === ',' && isDigitAt(text, from + 1)))
+    out.push(text[from++] ?? '');
   const after: string[] = [];
   while (to > from && TRAILING.includes(text[to - 1] ?? '')) after.push(text[--to] ?? '');
   let word = text.slice(from, to);

@@ -1,5 +1,5 @@
 import type { Call, Snapshot } from '../call.ts';
-import { findDestinations } from '../destinations/find.ts';
+import { findDestinations } from '../destinations/find-destinations.ts';
 import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';
 
 /** Row 4. */
@@ -13,6 +13,8 @@ export const DESTINATION_STEP: Step = {
 function checkDestination(_snapshot: Snapshot, call: Call, work: Work): StepAnswer | undefined {
   const { tool } = work;
   if (tool.sendsOut) return undefined;
-  const destinations = findDestinations(call.arguments, tool);
-  return destinations.length === 0 ? undefined : refuse('undeclared_destination', { destinations });
+  const options = { subjectArguments: tool.subjectArguments, kinds: tool.argumentKinds };
+  const { destinations, undecided } = findDestinations(call.arguments, options);
+  if (destinations.length === 0 && undecided === null) return undefined;
+  return refuse('undeclared_destination', { destinations, ...(undecided === null ? {} : { undecided }) });
 }
