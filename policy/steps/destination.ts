@@ -1,0 +1,18 @@
+import type { Call, Snapshot } from '../call.ts';
+import { findDestinations } from '../destinations/find.ts';
+import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';
+
+/** Row 4. */
+export const DESTINATION_STEP: Step = {
+  name: 'destination',
+  checks: 'an address, URL, host or path in an argument of a tool that is not declared `sends_out`',
+  reasons: ['undeclared_destination'],
+  run: checkDestination,
+};
+
+function checkDestination(_snapshot: Snapshot, call: Call, work: Work): StepAnswer | undefined {
+  const { tool } = work;
+  if (tool.sendsOut) return undefined;
+  const destinations = findDestinations(call.arguments, tool);
+  return destinations.length === 0 ? undefined : refuse('undeclared_destination', { destinations });
+}
