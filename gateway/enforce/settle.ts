@@ -1,17 +1,15 @@
 import type { Tool } from '../../policy/tool.ts';
-import { canonicalize } from '../../receipts/canonical.ts';
-import { resultBytesDigest, resultDigest } from '../../receipts/digest.ts';
-import { parseJson } from '../../receipts/json.ts';
-import { JsonFault } from '../../receipts/json-fault.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { resultBytesDigest } from '../../receipts/digest.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
+import { compensatedBy } from '../compensated-step.ts';
 import type { CallOutcome } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
 import type { ClaimRecord, Operation, SessionKey, StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './decide.ts';
-import { fieldDigest, outcomeOf, readBody } from './step-facts.ts';
-import { bindUndo } from './undo-arguments.ts';
+import { parseResult, type ReadResult, readResult } from './read-result.ts';
+import { bindArguments } from './undo-arguments.ts';
 
 /** What became of a sent call, as its answer says. */
 export interface Settled {
@@ -103,7 +101,6 @@ async function reportsOf(
 ): Promise<readonly StepReport[]> {
   const { appended, tool, read } = allowed;
   const { run, undoes, step } = appended.body;
-  const { sid } = session.record;
   const own: StepReport = {
     step,
     tool,
@@ -112,79 +109,26 @@ async function reportsOf(
     believed: true,
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
-    ...(settled.outcome === 'ran' ? readResult(gateway, session, sid, step, tool, read.call.arguments, settled) : {}),
+    ...(settled.outcome === 'ran' ? readAnswer(gateway, session, step, tool, read.call.arguments, settled) : {}),
   };
   if (undoes === undefined || settled.outcome !== 'ran') return [own];
-  const [undone] = await gateway.store.findSteps(sid, [undoes]);
-  if (undone === undefined) return [own];
-  const body = readBody(undone);
-  const compensated: StepReport = {
-    step: undoes,
-    tool: read.loaded.catalogue.tools.get(body.tool),
-    before: outcomeOf(undone.outcome),
-    after: 'compensated',
-    believed: true,
-    ...(body.run === undefined ? {} : { run: body.run }),
-  };
-  return [own, compensated];
+  return [own, ...(await compensatedBy(gateway, session, undoes))];
 }
 
-/** Digest of the result, keyed digests of its declared fields, and what the undo of the step binds. */
-function readResult(
+/** What of a whole answer is kept for later rules; nothing where it was streamed past. */
+function readAnswer(
   gateway: Gateway,
   session: Session,
-  sid: string,
   step: number,
   tool: Tool,
   args: JsonObject,
   settled: Settled,
-): Pick<StepReport, 'result' | 'fields' | 'undoArguments'> {
-  const { body } = settled;
+): ReadResult {
+  const { body, contentType } = settled;
   if (body === undefined || body.length === 0) return {};
-  const value = parseResult(body, settled.contentType);
+  const value = parseResult(body, contentType);
   if (value === undefined) return { result: resultBytesDigest(gateway.crypto, session.nonce, body) };
-  const undo = tool.undo === undefined || tool.undo === 'none' ? undefined : bindUndo(tool.undo, args, value);
-  const fields: Record<string, string> = {};
-  for (const [path, field] of declaredFields(tool, value)) fields[path] = fieldDigest(gateway, sid, step, path, field);
-  return {
-    result: resultDigest(gateway.crypto, session.nonce, canonicalize(value)),
-    fields,
-    ...(undo === undefined ? {} : { undoArguments: canonicalize(undo) }),
-  };
-}
-
-/** A body as JSON under the strict profile; `undefined` where it is not that, and is then taken as bytes. */
-export function parseResult(body: Uint8Array, contentType: string | undefined): JsonValue | undefined {
-  if (contentType === undefined || !/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return undefined;
-  try {
-    return parseJson(body);
-  } catch (error) {
-    if (error instanceof JsonFault) return undefined;
-    throw error;
-  }
-}
-
-const MAX_FIELDS = 64;
-const MAX_FIELD_DEPTH = 4;
-
-/** The members of a result that the tool's result schema declares, by dotted path. */
-function* declaredFields(tool: Tool, value: JsonValue): Generator<readonly [string, JsonValue]> {
-  if (tool.result === undefined) return;
-  const { declares } = tool.result;
-  let left = MAX_FIELDS;
-  const waiting: { readonly path: string; readonly value: JsonValue; readonly depth: number }[] = [
-    { path: '', value, depth: 0 },
-  ];
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    if (typeof next.value !== 'object' || next.value === null || Array.isArray(next.value)) continue;
-    for (const [name, member] of Object.entries(next.value)) {
-      const path = next.path === '' ? name : `${next.path}.${name}`;
-      if (!declares(path)) continue;
-      if (left-- === 0) return;
-      yield [path, member];
-      if (next.depth < MAX_FIELD_DEPTH) waiting.push({ path, value: member, depth: next.depth + 1 });
-    }
-  }
+  return readResult(gateway, session, { step, tool, boundArguments: bindArguments(tool, args) }, value);
 }
 
 function claimEnd(gateway: Gateway, allowed: Allowed, settled: Settled): readonly Operation[] {
