@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Caller } from '../policy/call.ts';
-import type { Decision, ReasonText } from '../policy/reasons.ts';
+import type { ReasonText } from '../policy/reasons.ts';
 import type { Tool } from '../policy/tool.ts';
+import type { Decision } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import type { StoredAnswer } from './store/port.ts';
 

@@ -1,6 +1,7 @@
+import type { Outcome } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { Outcome, SessionView } from './session.ts';
+import type { SessionView } from './session.ts';
 import type { Tool } from './tool.ts';
 
 /** Who makes a call, as its credential says (docs/security-model.md). */
@@ -22,6 +23,8 @@ export interface Call {
   readonly agent?: string;
   readonly run?: string;
   readonly undoes?: number;
+  /** Arguments that the gateway filled in from `defaults`. */
+  readonly filled: ReadonlySet<string>;
   /** Argument → origin word, as sent. */
   readonly origins: Readonly<Record<string, string>>;
   readonly turns: readonly string[];
@@ -38,6 +41,7 @@ export interface StepFacts {
   readonly step: number;
   readonly toolId: string;
   readonly agent: string;
+  /** As whoever is believed for it says; an agent's own report is not here. */
   readonly outcome: Outcome | undefined;
   /** The step was itself an undo. */
   readonly undoes?: number;
@@ -45,8 +49,8 @@ export interface StepFacts {
   readonly labels: readonly string[];
   /** An undo of this step was allowed and is not known to have failed. */
   readonly undoAllowed: boolean;
-  /** Whether the value of a result field was seen by whoever is believed for it, and equals `value`. */
-  readonly sawEqual: (field: string, value: JsonValue) => boolean;
+  /** Compares a value with a field of the step's result, as whoever is believed for that result saw it. */
+  readonly compareField: (field: string, value: JsonValue) => 'equal' | 'other' | 'unseen';
   /** What the undo of this step binds, canonical JSON; absent where it cannot be bound. */
   readonly undoArguments?: string;
 }

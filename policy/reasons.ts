@@ -1,10 +1,9 @@
+import type { Decision } from '../receipts/history.ts';
+
 /**
  * Every reason code an answer can carry, in one table: what it decides, the HTTP status of a proxied route, and the
  * sentence a caller is shown. The type of a code is this table's keys, so a misspelt code does not compile.
  */
-
-/** What a check answers. */
-export type Decision = 'allow' | 'confirm' | 'refuse';
 
 /** A row of the table. */
 export interface Reason {

@@ -1,4 +1,4 @@
-import type { Decision } from './reasons.ts';
+import type { Decision, Outcome } from '../receipts/history.ts';
 import type { Tool } from './tool.ts';
 
 /**
@@ -113,9 +113,6 @@ export interface ReportedStep {
   readonly before: Outcome | undefined;
   readonly after: Outcome;
 }
-
-/** The outcomes of receipts' `report` (docs/formats.md). */
-export type Outcome = 'ran' | 'failed' | 'outcome_unknown' | 'compensated';
 
 /** The view after a step's outcome became known, or changed. */
 export function reportToView(view: SessionView, step: ReportedStep): SessionView {

@@ -152,8 +152,8 @@ export interface StepRecord {
   readonly undoArguments?: string;
   /** An undo of this step was allowed and is not known to have failed. */
   readonly undoAllowed: boolean;
-  /** Reported in the entry that follows, or later: the newest step that froze it. */
-  readonly reportFrozen: boolean;
+  /** What was reported of the step before when this entry was appended: it is under this entry's link. */
+  readonly prevReport: { readonly outcome?: string; readonly result?: string };
 }
 
 /** Values of one answer that rules read later (docs/execution.md); nothing else of a result is stored. */

@@ -1,0 +1,85 @@
+import type { Call } from '../../policy/call.ts';
+import { findTool } from '../../policy/catalogue.ts';
+import type { Tool } from '../../policy/tool.ts';
+import { type CanonicalJson, canonicalize } from '../../receipts/canonical.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
+import type { EnforceRequest } from '../exchange.ts';
+import type { Loaded } from '../loaded.ts';
+
+/** A request as the rest of the way reads it: defaults filled in, canonical texts made once. */
+export interface ReadCall {
+  readonly request: EnforceRequest;
+  readonly loaded: Loaded;
+  readonly call: Call;
+  /** The tool that the request names and this caller reaches; row 1 answers for those that it does not. */
+  readonly tool: Tool | undefined;
+  /** The agent that is named or implied; empty where there is none. */
+  readonly agent: string;
+  /** JCS of the arguments, filled in: what is digested is what is sent. */
+  readonly canonical: CanonicalJson;
+  readonly canonicalOrigins: CanonicalJson;
+}
+
+/** Reads a request under a loaded config. Decides nothing. */
+export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
+  const { members, caller } = request;
+  const agent = members.agent ?? (caller.agents.size === 1 ? [...caller.agents][0] : undefined) ?? '';
+  const tool = lookUp(loaded, request.tool, caller.agents.has(agent) ? agent : '');
+  // An undo carries exactly what its binding gives; a receipt covers exactly what was checked.
+  const fills = members.undoes === undefined && request.receipt === undefined;
+  const { args, filled } = fills ? fillDefaults(loaded, tool, agent, request.arguments) : asSent(request.arguments);
+  const call: Call = {
+    tool: request.tool,
+    arguments: args,
+    caller,
+    filled,
+    origins: members.origins,
+    turns: members.turns,
+    labels: members.labels,
+    context: caller.host ? members.context : {},
+    fromEngine: request.via === 'engine',
+    ...(members.agent === undefined ? {} : { agent: members.agent }),
+    ...(members.run === undefined ? {} : { run: members.run }),
+    ...(members.undoes === undefined ? {} : { undoes: members.undoes }),
+  };
+  return {
+    request,
+    loaded,
+    call,
+    tool,
+    agent,
+    canonical: canonicalize(args),
+    canonicalOrigins: canonicalize(members.origins),
+  };
+}
+
+function lookUp(loaded: Loaded, requested: string, agent: string): Tool | undefined {
+  const found = findTool(loaded.catalogue, requested, agent);
+  return 'tool' in found ? found.tool : undefined;
+}
+
+const NOTHING_FILLED: ReadonlySet<string> = new Set();
+
+interface Filled {
+  readonly args: JsonObject;
+  readonly filled: ReadonlySet<string>;
+}
+
+function asSent(args: JsonObject): Filled {
+  return { args, filled: NOTHING_FILLED };
+}
+
+/** Fills what the call leaves out from the tool's `defaults`, then the agent's; what was given is never overridden. */
+function fillDefaults(loaded: Loaded, tool: Tool | undefined, agent: string, args: JsonObject): Filled {
+  if (tool === undefined) return asSent(args);
+  const ofAgent = loaded.catalogue.agents.get(agent)?.defaults ?? {};
+  const defaults = Object.entries({ ...pickDeclared(ofAgent, tool), ...tool.defaults });
+  const missing = defaults.filter(([name]) => !Object.hasOwn(args, name));
+  if (missing.length === 0) return asSent(args);
+  return { args: { ...args, ...Object.fromEntries(missing) }, filled: new Set(missing.map(([name]) => name)) };
+}
+
+/** An agent's defaults are for whichever of its tools declare an argument of that name. */
+function pickDeclared(defaults: JsonObject, tool: Tool): JsonObject {
+  return Object.fromEntries(Object.entries(defaults).filter(([name]) => tool.input.topLevel.includes(name)));
+}

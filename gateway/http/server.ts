@@ -1,0 +1,373 @@
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Problem } from '../exchange.ts';
+import { type EdgeContext, EdgeExchange, internalError } from './edge-exchange.ts';
+import { checkRawHeaders } from './headers.ts';
+import { fault, renderProblem } from './problems.ts';
+import { parseTarget, type Target } from './target.ts';
+
+export interface EdgeLimits {
+  /** Bytes of the request line and the header section. */
+  readonly headerBytes: number;
+  /** Header fields. */
+  readonly headers: number;
+  /** Characters of the request target. */
+  readonly targetLength: number;
+  /** Open connections; more are closed at once. */
+  readonly connections: number;
+  /** Requests of one connection that may wait for their answers (pipelining). */
+  readonly pipelined: number;
+  /** Bytes of an unread body that are thrown away to keep its connection. */
+  readonly drainBytes: number;
+}
+
+export interface EdgeTimeouts {
+  /** From the first byte of a request to the end of its header section. */
+  readonly headersMs: number;
+  /** To the end of its body. */
+  readonly requestMs: number;
+  /** Between two requests of a connection. */
+  readonly keepAliveMs: number;
+  readonly tlsHandshakeMs: number;
+  /** How long the rest of a body that nobody reads is waited for before its connection ends. */
+  readonly lingerMs: number;
+}
+
+export interface EdgeTls {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+  /** Clients must show a certificate of this authority. */
+  readonly clientCa?: string | Buffer;
+}
+
+/** A protocol upgrade (WebSocket) that `wantsUpgrade` let through. */
+export interface EdgeUpgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly target: Target;
+  readonly secure: boolean;
+}
+
+export interface EdgeOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tls?: EdgeTls;
+  readonly limits?: Partial<EdgeLimits>;
+  readonly timeouts?: Partial<EdgeTimeouts>;
+  /** Answers one request. A throw or a rejection is answered 500. */
+  readonly handle: (exchange: EdgeExchange) => void | Promise<void>;
+  /** Whether a path may be upgraded; nothing may where it is absent. */
+  readonly wantsUpgrade?: (path: string) => boolean;
+  readonly upgrade?: (upgrade: EdgeUpgrade) => void;
+  /** Told of every error that a client was answered 500 for, for the log. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface EdgeServer {
+  /** Starts to listen; rejects where the address cannot be had. */
+  listen(): Promise<AddressInfo>;
+  /**
+   * Stops to accept, lets every accepted request finish (with `Connection: close`), then ends what is left after
+   * `graceMs`. Answers how many requests were cut off.
+   */
+  close(options: { readonly graceMs: number }): Promise<{ readonly cutOff: number }>;
+  /** Requests that are not answered yet. */
+  readonly active: number;
+}
+
+export const EDGE_LIMITS: EdgeLimits = {
+  headerBytes: 64 * 1024,
+  headers: 128,
+  targetLength: 8 * 1024,
+  connections: 10_000,
+  pipelined: 32,
+  drainBytes: 1024 * 1024,
+};
+
+export const EDGE_TIMEOUTS: EdgeTimeouts = {
+  headersMs: 10_000,
+  requestMs: 30_000,
+  keepAliveMs: 65_000,
+  tlsHandshakeMs: 10_000,
+  lingerMs: 1_000,
+};
+
+/**
+ * The server that every request comes in by: node:http with its strict parser, made stricter where the parser still lets
+ * through what another reader could take differently. Not listening yet.
+ */
+export function createEdgeServer(options: EdgeOptions): EdgeServer {
+  return new Edge(options);
+}
+
+/** Methods that carry no body here (RFC 9110 sections 9.3.1 and 9.3.2: content has no defined meaning). */
+const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+class Edge implements EdgeServer {
+  readonly #options: EdgeOptions;
+  readonly #limits: EdgeLimits;
+  readonly #context: EdgeContext;
+  readonly #server: Server;
+  /** Responses that are not finished, by connection, oldest first. */
+  readonly #open = new Map<Duplex, ServerResponse[]>();
+  /** Connections that were upgraded: the server itself no longer knows them. */
+  readonly #upgraded = new Set<Duplex>();
+  #active = 0;
+  #closing = false;
+
+  constructor(options: EdgeOptions) {
+    const limits = { ...EDGE_LIMITS, ...options.limits };
+    const timeouts = { ...EDGE_TIMEOUTS, ...options.timeouts };
+    this.#options = options;
+    this.#limits = limits;
+    this.#context = {
+      secure: options.tls !== undefined,
+      drainBytes: limits.drainBytes,
+      lingerMs: timeouts.lingerMs,
+    };
+    const settings = {
+      insecureHTTPParser: false,
+      joinDuplicateHeaders: false,
+      // The check below answers a request without Host in the gateway's own words.
+      requireHostHeader: false,
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: timeouts.headersMs,
+      requestTimeout: timeouts.requestMs,
+      keepAliveTimeout: timeouts.keepAliveMs,
+      connectionsCheckingInterval: Math.max(50, Math.min(1_000, timeouts.headersMs / 4, timeouts.requestMs / 4)),
+      noDelay: true,
+      shouldUpgradeCallback: (request: IncomingMessage) => this.#mayUpgrade(request),
+    };
+    this.#server =
+      options.tls === undefined
+        ? createHttpServer(settings)
+        : createHttpsServer({
+            ...settings,
+            cert: options.tls.cert,
+            key: options.tls.key,
+            minVersion: 'TLSv1.2',
+            handshakeTimeout: timeouts.tlsHandshakeMs,
+            ALPNProtocols: ['http/1.1'],
+            ...(options.tls.clientCa === undefined
+              ? {}
+              : { ca: options.tls.clientCa, requestCert: true, rejectUnauthorized: true }),
+          });
+    // node:http drops what is beyond its count without a word; `checkRawHeaders` counts instead.
+    this.#server.maxHeadersCount = 0;
+    this.#server.maxConnections = limits.connections;
+    this.#server
+      .on('request', (request, response) => this.#take(request, response, false))
+      .on('checkContinue', (request, response) => this.#take(request, response, true))
+      .on('checkExpectation', (request, response) => this.#take(request, response, false))
+      .on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+      .on('connect', (_request, socket) => endRaw(socket, fault('method_not_allowed', 'CONNECT is not served here')))
+      .on('clientError', (error, socket) => this.#clientError(error, socket));
+  }
+
+  get active(): number {
+    return this.#active;
+  }
+
+  listen(): Promise<AddressInfo> {
+    const { host, port } = this.#options.listen;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host, port, backlog: 1024 }, () => {
+        this.#server.off('error', reject);
+        this.#server.on('error', (error) => this.#options.onError?.(error));
+        const address = this.#server.address();
+        if (address === null || typeof address === 'string') reject(new TypeError('the server listens on no port'));
+        else resolve(address);
+      });
+    });
+  }
+
+  async close({ graceMs }: { readonly graceMs: number }): Promise<{ readonly cutOff: number }> {
+    this.#closing = true;
+    // What the kernel has already received is parsed before idle connections are ended: two turns of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    let cutOff = 0;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        cutOff = this.#active;
+        this.#server.closeAllConnections();
+        for (const socket of this.#open.keys()) socket.destroy();
+        for (const socket of this.#upgraded) socket.destroy();
+      }, graceMs);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      for (const responses of this.#open.values()) {
+        for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = false;
+      }
+    });
+    return { cutOff };
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
+    const waiting = this.#track(request.socket, response);
+    if (this.#closing) response.shouldKeepAlive = false;
+    const target = this.#check(request, awaitsContinue);
+    if ('problem' in target) {
+      // What follows a request that was refused for its form may be the rest of a trick: it is not read as a request.
+      response.shouldKeepAlive = false;
+      new EdgeExchange(request, response, { path: '', query: '' }, this.#context, awaitsContinue).problem(
+        target.problem,
+      );
+      return;
+    }
+    const exchange = new EdgeExchange(request, response, target, this.#context, awaitsContinue);
+    if (waiting > this.#limits.pipelined) {
+      response.shouldKeepAlive = false;
+      exchange.problem(
+        fault('too_many_requests', 'too many requests wait on this connection; wait for answers', {
+          retryAfterSeconds: 1,
+        }),
+      );
+      return;
+    }
+    try {
+      const handled = this.#options.handle(exchange);
+      if (handled !== undefined) handled.catch((error: unknown) => this.#failed(exchange, error));
+    } catch (error) {
+      this.#failed(exchange, error);
+    }
+  }
+
+  /** The checks that hold for every request. */
+  #check(request: IncomingMessage, awaitsContinue: boolean): Target | { readonly problem: Problem } {
+    const version = request.httpVersion;
+    if (version !== '1.1' && version !== '1.0') {
+      return { problem: fault('version_not_supported', 'send the request as HTTP/1.1') };
+    }
+    const why = checkRawHeaders(request.rawHeaders, this.#limits.headers);
+    if (why !== undefined) return { problem: why };
+    const headers = request.headers;
+    if (headers.host === undefined || headers.host === '') {
+      return { problem: fault('bad_request', 'the request has no Host header; send one') };
+    }
+    const coding = headers['transfer-encoding'];
+    if (coding !== undefined && (version === '1.0' || coding.toLowerCase() !== 'chunked')) {
+      // RFC 9112 section 6.1: a 1.0 request with Transfer-Encoding has faulty framing. Other codings stay undecoded.
+      return { problem: fault('bad_request', 'the body may come chunked over HTTP/1.1 alone, with no other coding') };
+    }
+    if (headers.expect !== undefined && !awaitsContinue) {
+      return { problem: fault('expectation_failed', 'only `100-continue` can be expected; leave the header out') };
+    }
+    if (headers.upgrade !== undefined) {
+      return { problem: fault('upgrade_refused', 'the path takes no upgrade; leave the Upgrade header out') };
+    }
+    const method = request.method ?? '';
+    if (method === 'TRACE') {
+      return { problem: fault('method_not_allowed', 'TRACE is not served here') };
+    }
+    const bodied =
+      coding !== undefined || (headers['content-length'] !== undefined && headers['content-length'] !== '0');
+    if (bodied && BODILESS.has(method)) {
+      return { problem: fault('body_not_expected', `a ${method} request takes no body; leave it out`) };
+    }
+    return parseTarget(request.url ?? '', this.#limits.targetLength);
+  }
+
+  #failed(exchange: EdgeExchange, error: unknown): void {
+    this.#options.onError?.(error);
+    if (exchange.response.headersSent) exchange.response.destroy();
+    else exchange.problem(internalError());
+  }
+
+  #track(socket: Duplex, response: ServerResponse): number {
+    this.#active += 1;
+    let open = this.#open.get(socket);
+    if (open === undefined) {
+      open = [];
+      this.#open.set(socket, open);
+    }
+    const waiting = open.push(response);
+    response.once('close', () => {
+      this.#active -= 1;
+      if (open.length === 1) this.#open.delete(socket);
+      open.splice(open.indexOf(response), 1);
+    });
+    return waiting;
+  }
+
+  #mayUpgrade(request: IncomingMessage): boolean {
+    const { wantsUpgrade, upgrade } = this.#options;
+    if (wantsUpgrade === undefined || upgrade === undefined) return false;
+    const target = parseTarget(request.url ?? '', this.#limits.targetLength);
+    return 'path' in target && request.method === 'GET' && wantsUpgrade(target.path);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const why = checkRawHeaders(request.rawHeaders, this.#limits.headers);
+    const target = parseTarget(request.url ?? '', this.#limits.targetLength);
+    if (why !== undefined || 'problem' in target || request.headers.host === undefined) {
+      endRaw(
+        socket,
+        why ?? ('problem' in target ? target.problem : fault('bad_request', 'the request has no Host header')),
+      );
+      return;
+    }
+    this.#upgraded.add(socket);
+    socket.once('close', () => this.#upgraded.delete(socket));
+    try {
+      this.#options.upgrade?.({ request, socket, head, target, secure: this.#context.secure });
+    } catch (error) {
+      this.#options.onError?.(error);
+      endRaw(socket, internalError());
+    }
+  }
+
+  /**
+   * Bytes that are no HTTP, or that came too slowly. Where an earlier request of the connection still waits for its answer
+   * the connection ends with that answer; a second answer in between would be taken for the first.
+   */
+  #clientError(error: Error, socket: Duplex): void {
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+    const open = this.#open.get(socket) ?? [];
+    const [first] = open;
+    if (code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    if (first !== undefined && (open.length > 1 || first.req.complete)) {
+      if (open.every((response) => response.headersSent)) socket.destroy();
+      for (const response of open) if (!response.headersSent) response.shouldKeepAlive = false;
+      return;
+    }
+    if (first?.headersSent === true) socket.destroy();
+    else endRaw(socket, clientFault(code));
+  }
+}
+
+function clientFault(code: string): Problem {
+  if (code === 'HPE_HEADER_OVERFLOW') {
+    return fault('headers_too_large', 'the header section is too large; send less in headers');
+  }
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return fault('request_timeout', 'the request did not come in time; send it again');
+  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return fault('too_large', 'the chunk extensions are too large');
+  if (code === 'HPE_INVALID_METHOD') return fault('bad_request', 'the method of the request is none that HTTP knows');
+  return fault('bad_request', 'the request is not HTTP/1.1 as RFC 9112 has it; correct how it is framed');
+}
+
+/** Answers on a bare socket and ends it. */
+function endRaw(socket: Duplex, problem: Problem): void {
+  const { status, headers, body } = renderProblem(problem);
+  let head = `HTTP/1.1 ${status} ${RAW_REASONS[status] ?? ''}\r\nconnection: close\r\n`;
+  for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`;
+  socket.end(`${head}\r\n${body}`, () => socket.destroy());
+}
+
+const RAW_REASONS: Readonly<Record<number, string>> = {
+  400: 'Bad Request',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Content Too Large',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+};

@@ -1,0 +1,55 @@
+import type { ConditionGate, RulebookGate, Settings } from '../policy/call.ts';
+import type { Catalogue } from '../policy/catalogue.ts';
+import type { Tool } from '../policy/tool.ts';
+import type { SigningKey } from '../receipts/crypto.ts';
+import type { Issuer, IssuerKey } from '../receipts/history-verify.ts';
+import type { Upstream } from './exchange.ts';
+
+/**
+ * A config as loaded and compiled: all that a reload swaps, as a whole or not at all. A call that began under one
+ * `Loaded` ends under it.
+ */
+export interface Loaded {
+  readonly tenant: string;
+  readonly audience: string;
+  /** The gateway's own issuer id. */
+  readonly issuer: string;
+  readonly catalogue: Catalogue;
+  readonly settings: Settings;
+  /** Digest of all that decides or shapes what is sent; the same on every replica. */
+  readonly policy: string;
+  readonly signing: SigningKey;
+  /** The gateway's own keys, the present one first. */
+  readonly ownKeys: readonly IssuerKey[];
+  /** The gateway alone, by its issuer id: whose histories a check goes on from. */
+  readonly checkIssuers: ReadonlyMap<string, Issuer>;
+  /** The gateway and the issuers of the config: whose receipts are read. */
+  readonly receiptIssuers: ReadonlyMap<string, Issuer>;
+  readonly confirmations: {
+    readonly mode: 'returned' | 'held';
+    /** Absent: `exact` for carried histories, `until_write` for held ones. */
+    readonly point?: 'exact' | 'until_write';
+    readonly ttlMs: number;
+    /** Where an approver goes. */
+    readonly approveAt: string;
+  };
+  readonly sessions: { readonly carryMs: number; readonly max: number };
+  readonly runs: {
+    readonly onRefuse: 'undo' | 'leave';
+    readonly onFailure: 'undo' | 'leave';
+    readonly idleMs: number;
+  };
+  readonly receipts: { readonly maxAgeMs: number; readonly enforce: ReadonlySet<'schema' | 'destination' | 'limits'> };
+  readonly allowReadsWithoutStore: boolean;
+  /** The largest answer that is kept for a repeat, in bytes. */
+  readonly maxAnswerBytes: number;
+  readonly idempotencyKeepMs: number;
+  /** Reads that no rule counts, orders, taints by or takes a value from. */
+  readonly unwatched: ReadonlySet<string>;
+  /** By server name. */
+  readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** How long a call of the tool may take. */
+  readonly timeoutMs: (tool: Tool) => number;
+  readonly conditions: ConditionGate;
+  readonly rulebook: RulebookGate;
+}

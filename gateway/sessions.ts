@@ -1,0 +1,128 @@
+import { LRUCache } from 'lru-cache';
+import { decodeBase64url, encodeBase64url } from '../receipts/base64url.ts';
+import type { Crypto } from '../receipts/crypto.ts';
+import { HISTORY_FORMAT, type HistoryHeader } from '../receipts/history.ts';
+import { genesisLink } from '../receipts/history-links.ts';
+import type { SessionKey, SessionRecord, Store } from './store/port.ts';
+
+/** A session in memory: its row as last seen, and what is computed once from it. */
+export interface Session {
+  readonly record: SessionRecord;
+  readonly nonce: Uint8Array;
+  readonly genesis: Uint8Array;
+  /** Link of the newest entry; the genesis before the first. */
+  readonly headLink: Uint8Array;
+  /** Not in the store yet: the commit that appends its first entry opens it. */
+  readonly isNew: boolean;
+}
+
+/**
+ * Sessions in memory, and the line that calls of one session stand in. What is here is a copy: each commit says which
+ * version of the row it saw, so a stale copy makes a conflict, is forgotten, and read anew.
+ */
+export class Sessions {
+  readonly #store: Store;
+  readonly #crypto: Crypto;
+  readonly #live: LRUCache<string, Session>;
+  readonly #lines = new Map<string, Promise<unknown>>();
+
+  constructor(store: Store, crypto: Crypto, max: number) {
+    this.#store = store;
+    this.#crypto = crypto;
+    this.#live = new LRUCache({ max });
+  }
+
+  /** Runs `work` when every earlier call of the session has been decided. Throws what `work` throws. */
+  async inLine<T>(key: SessionKey, work: () => Promise<T>): Promise<T> {
+    const name = nameOf(key);
+    const before = this.#lines.get(name);
+    const turn = before === undefined ? work() : before.then(work, work);
+    this.#lines.set(name, turn);
+    try {
+      return await turn;
+    } finally {
+      if (this.#lines.get(name) === turn) this.#lines.delete(name);
+    }
+  }
+
+  /** The session of a key, from memory or the store; `undefined` where this caller has none of that name. */
+  async find(key: SessionKey): Promise<Session | undefined> {
+    const live = this.#live.get(nameOf(key));
+    if (live !== undefined) return live;
+    const record = await this.#store.findSession(key);
+    return record === undefined ? undefined : this.keep(record);
+  }
+
+  /** The session of a key, where it is in memory. */
+  peek(key: SessionKey): Session | undefined {
+    return this.#live.get(nameOf(key));
+  }
+
+  /** Takes a row, new or changed, into memory. */
+  keep(record: SessionRecord, before?: Session): Session {
+    const session = this.wake(record, false, before);
+    this.#live.set(nameOf(record), session);
+    return session;
+  }
+
+  /** A session from its row, without keeping it. */
+  wake(record: SessionRecord, isNew: boolean, before?: Session): Session {
+    const nonce = before?.nonce ?? bytes(record.nonce, 16);
+    const genesis = before?.genesis ?? genesisLink(this.#crypto, headerOf(record));
+    return { record, nonce, genesis, headLink: record.head ? bytes(record.head.link, 32) : genesis, isNew };
+  }
+
+  /** Forgets a copy that turned out to be stale. */
+  forget(key: SessionKey): void {
+    this.#live.delete(nameOf(key));
+  }
+
+  /** Forgets the copies of a caller: after a commit of which nobody can tell. */
+  forgetOf(caller: string): void {
+    for (const [name, session] of this.#live.entries()) {
+      if (session.record.caller === caller) this.#live.delete(name);
+    }
+  }
+
+  /** Forgets every copy: after the store lost what was not yet stored. */
+  forgetAll(): void {
+    this.#live.clear();
+  }
+}
+
+/** The five members under every link of the session. */
+export function headerOf(record: SessionRecord): HistoryHeader {
+  const { session, issuer, audience, nonce } = record;
+  return { format: HISTORY_FORMAT, session, issuer, audience, nonce };
+}
+
+/** A row for a session that is about to be opened. */
+export function newSession(
+  key: SessionKey,
+  made: Pick<SessionRecord, 'mode' | 'audience' | 'view'>,
+  random: (length: number) => Uint8Array,
+  nowMs: number,
+): SessionRecord {
+  return {
+    ...key,
+    ...made,
+    sid: encodeBase64url(random(16)),
+    nonce: encodeBase64url(random(16)),
+    headReport: {},
+    lateReports: [],
+    version: 0,
+    openedAtMs: nowMs,
+    usedAtMs: nowMs,
+  };
+}
+
+function nameOf(key: SessionKey): string {
+  // A NUL stands in no name, so two keys never share a line.
+  return `${key.issuer}\0${key.caller}\0${key.session}`;
+}
+
+function bytes(text: string, length: number): Uint8Array {
+  const decoded = decodeBase64url(text, length);
+  if (decoded === undefined) throw new Error('a session row of the store holds a link that is not base64url');
+  return decoded;
+}

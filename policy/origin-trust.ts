@@ -1,0 +1,49 @@
+import type { JsonValue } from '../receipts/json-value.ts';
+import type { Call, Snapshot } from './call.ts';
+import { parseOrigin } from './origins/parse-origin.ts';
+import { isTyped } from './origins/typed-values.ts';
+
+/** Where a value came from, as far as the gateway believes it. */
+export interface BelievedOrigin {
+  /** What a person is shown. */
+  readonly word: string;
+  /** A write takes the value without asking. */
+  readonly trusted: boolean;
+  /** The earlier step whose result gave the value. */
+  readonly step?: number;
+}
+
+const MODEL: BelievedOrigin = { word: 'model', trusted: false };
+const FILLED: BelievedOrigin = { word: 'context', trusted: true };
+const BOUND: BelievedOrigin = { word: 'computed', trusted: true };
+
+/**
+ * Settles the origin of one argument (docs/check.md, "Person"). What only a host may say counts as `model` from anyone
+ * else; `typed` must stand in the person's turns; `result:<step>.<field>` must equal what was seen of that result.
+ */
+export function believeOrigin(name: string, value: JsonValue, call: Call, snapshot: Snapshot): BelievedOrigin {
+  if (call.filled.has(name)) return FILLED;
+  if (call.fromEngine) return BOUND;
+  const claimed = Object.hasOwn(call.origins, name) ? call.origins[name] : undefined;
+  if (claimed === undefined) return MODEL;
+  const origin = parseOrigin(claimed);
+  switch (origin.kind) {
+    case 'typed':
+      return call.caller.host && isTyped(value, call.turns, snapshot.settings.language)
+        ? { word: 'typed', trusted: true }
+        : MODEL;
+    case 'reply':
+    case 'context':
+    case 'computed':
+      return call.caller.host ? { word: origin.kind, trusted: true } : MODEL;
+    case 'result': {
+      const step = snapshot.steps.get(origin.step);
+      if (step === undefined) return MODEL;
+      const trusted =
+        origin.field !== undefined && step.outcome === 'ran' && step.compareField(origin.field, value) === 'equal';
+      return { word: claimed, trusted, step: origin.step };
+    }
+    default:
+      return MODEL;
+  }
+}

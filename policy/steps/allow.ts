@@ -1,0 +1,16 @@
+import type { Call, Snapshot } from '../call.ts';
+import type { Step, StepAnswer, Work } from '../verdict.ts';
+import { personReasons } from './person.ts';
+
+/** Row 13. */
+export const ALLOW_STEP: Step = {
+  name: 'allow',
+  checks: 'nothing above held the call',
+  reasons: ['allow'],
+  run: allow,
+};
+
+function allow(snapshot: Snapshot, call: Call, work: Work): StepAnswer {
+  const waived = work.tool.writes ? personReasons(snapshot, call, work).waived : [];
+  return { decision: 'allow', reasons: ['allow'], ...(waived.length === 0 ? {} : { waived }) };
+}
