@@ -22,7 +22,13 @@ const CALL: ReceiptCall = {
   agents: new Set(['billing']),
   arguments: canonicalize({ amount: 40 }),
 };
-const FACTS: ReceiptFacts = { foreign: false, policy: SOME_DIGEST, claim: 'none', resendSafe: 'no' };
+const FACTS: ReceiptFacts = {
+  foreign: false,
+  policy: SOME_DIGEST,
+  knownLinks: new Map(),
+  claim: 'none',
+  resendSafe: 'no',
+};
 
 /** A history whose second entry is the receipt of CALL. */
 function history(changes: Partial<EntryBody> = {}, report?: Report): JsonValue {
@@ -93,12 +99,12 @@ test('refusals come in their order, each before whatever else is wrong', () => {
     ],
     [evaluate(history(allWrong), {}, { ...claimed, policy: 'x' }), 'history_invalid', { fault: 'policy', entry: 0 }],
     [
-      evaluate(history(allWrong), {}, { ...claimed, knownPrevLink: SOME_DIGEST }),
+      evaluate(history(allWrong), {}, { ...claimed, knownLinks: new Map([[0, SOME_DIGEST]]) }),
       'history_invalid',
       { fault: 'link', entry: 0 },
     ],
     [
-      evaluate(history(allWrong), {}, { ...claimed, knownLink: SOME_DIGEST }),
+      evaluate(history(allWrong), {}, { ...claimed, knownLinks: new Map([[1, SOME_DIGEST]]) }),
       'history_invalid',
       { fault: 'forked', entry: 0 },
     ],
@@ -154,14 +160,27 @@ test('what was admitted before is handled by its state and by whether a resend i
 test('links that the store knows alike do no harm, and an issuer’s policy is not compared', () => {
   const read = readReceipt(CALL, history(), sampleOptions());
   if ('answer' in read) throw new Error('the receipt should verify');
-  const knownPrevLink = read.verified.history.prev?.link ?? '';
+  const knownLinks = new Map([
+    [0, read.verified.history.prev?.link ?? ''],
+    [1, encodeBase64url(read.link)],
+    [2, SOME_DIGEST],
+  ]);
   const { policy: _policy, ...facts } = FACTS;
-  const evaluation = evaluateReceipt(nodeCrypto, read, CALL, {
-    ...facts,
-    knownLink: encodeBase64url(read.link),
-    knownPrevLink,
-  });
+  const evaluation = evaluateReceipt(nodeCrypto, read, CALL, { ...facts, knownLinks });
   assert.equal(evaluation.answer.decision, 'allow');
+});
+
+test('a whole history that left a known line at an earlier step is forked there', () => {
+  const whole = signedHistory([
+    { body: sampleBody(0) },
+    { body: sampleBody(1) },
+    { body: sampleBody(2, { tool: CALL.tool, agent: 'billing' }, { amount: 40 }) },
+  ]);
+  assert.equal(evaluate(whole).answer.decision, 'allow');
+  assert.deepEqual(evaluate(whole, {}, { knownLinks: new Map([[1, SOME_DIGEST]]) }).answer.detail, {
+    fault: 'forked',
+    entry: 1,
+  });
 });
 
 test('a caller without credentials may be any agent, and one that names none is the entry’s', () => {

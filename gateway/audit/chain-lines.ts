@@ -1,0 +1,88 @@
+import type { JsonObject } from '../../receipts/json-value.ts';
+import { type Draft, draftObject, FORMAT, hashLine, placeDraft } from './line.ts';
+
+/** Where a chain stands: its newest line. */
+export interface ChainHead {
+  readonly seq: number;
+  /** Hash of that line. */
+  readonly hash: string;
+}
+
+/** Signs checkpoints: Ed25519 (RFC 8032) with the gateway's signing key. */
+export interface CheckpointSigner {
+  /** Stands in every checkpoint, so that a verifier with several keys knows which one to take. */
+  readonly keyId: string;
+  readonly sign: (message: Uint8Array) => Uint8Array;
+}
+
+const CHECKPOINT_DOMAIN = 'qls-audit/1 checkpoint\0';
+
+/** First line of every file. */
+export interface OpenLine {
+  readonly replica: string;
+  readonly time: string;
+  /** A checkpoint comes at least this often. */
+  readonly every: { readonly lines: number; readonly ms: number };
+  /** Every prepared line up to this `n` stands in this file or in an earlier one. */
+  readonly written: number;
+  /** The line that the file before ended with. */
+  readonly previous?: ChainHead & { readonly file?: string };
+  /** Where the log had been, by its own note, when a shorter one was found. */
+  readonly lost?: ChainHead;
+}
+
+export function draftOpen(open: OpenLine): Draft {
+  const { replica, time, every, written, previous, lost } = open;
+  return draftObject({
+    event: 'open',
+    format: FORMAT,
+    replica,
+    time,
+    every: { lines: every.lines, ms: every.ms },
+    written,
+    ...(previous === undefined ? {} : { previous: { ...previous } }),
+    ...(lost === undefined ? {} : { lost: { ...lost } }),
+  });
+}
+
+/** Written when the log could be written to again. */
+export function draftRecovered(time: string, downSince: string, why: string): Draft {
+  return draftObject({ event: 'recovered', time, since: downSince, why });
+}
+
+/**
+ * A checkpoint at its place in the chain. The signature is over the ASCII `qls-audit/1 checkpoint`, 0x00 and the line
+ * as it would be without `signature`; that line names the hash before it, so the signature covers the whole chain.
+ */
+export function signCheckpoint(
+  place: { readonly seq: number; readonly prev: string; readonly replica: string; readonly time: string },
+  written: number,
+  signer: CheckpointSigner,
+): string {
+  const members: JsonObject = {
+    event: 'checkpoint',
+    key: signer.keyId,
+    replica: place.replica,
+    time: place.time,
+    written,
+  };
+  const unsigned = placeDraft(draftObject(members), place.seq, place.prev);
+  const signature = Buffer.from(signer.sign(checkpointMessage(unsigned))).toString('base64url');
+  return placeDraft(draftObject({ ...members, signature }), place.seq, place.prev);
+}
+
+/** What a checkpoint's signature is over. */
+export function checkpointMessage(unsigned: string): Uint8Array {
+  return Buffer.from(CHECKPOINT_DOMAIN + unsigned, 'utf8');
+}
+
+/** A checkpoint line as read in, the line that its signature is over out. */
+export function unsignedCheckpoint(line: JsonObject): string {
+  const { signature: _, prev, seq, ...members } = line;
+  return placeDraft(draftObject(members), Number(seq), String(prev));
+}
+
+/** The head that a chain has after a line. */
+export function headAfter(line: string, seq: number): ChainHead {
+  return { seq, hash: hashLine(line) };
+}
