@@ -14,6 +14,11 @@ function isDigitAt(text: string, at: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
+/** An ASCII letter or digit: never ends a token, and most of what people type. */
+function isPlainWord(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a);
+}
+
 function isSpace(character: string): boolean {
   return character === ' ' || (character > '\x7f' ? SPACE.test(character) : character === '\t');
 }
@@ -46,7 +51,8 @@ function pushChunk(text: string, start: number, end: number, out: string[]): voi
   let from = start;
   let to = end;
   // `,99` is 0,99 in Portuguese and nothing in English, but never 99.
-  while (from < to && LEADING.includes(text[from] ?? '') && !(text[from] === ',' && isDigitAt(text, from + 1))) out.push(text[from++] ?? '');
+  while (from < to && LEADING.includes(text[from] ?? '') && !(text[from] === ',' && isDigitAt(text, from + 1)))
+    out.push(text[from++] ?? '');
   const after: string[] = [];
   while (to > from && TRAILING.includes(text[to - 1] ?? '')) after.push(text[--to] ?? '');
   let word = text.slice(from, to);
@@ -71,6 +77,7 @@ export function tokenize(source: string): string[] {
   const out: string[] = [];
   let start = 0;
   for (let at = 0; at <= text.length; at += 1) {
+    if (isPlainWord(text.charCodeAt(at))) continue;
     const character = text[at] ?? '\n';
     const line = character <= '\x7f' ? '\n\v\f'.includes(character) : LINE_BREAK.test(character);
     // A no-break space between digits groups thousands: what it joins is one number, in neither language well-formed.
