@@ -124,7 +124,9 @@ function readLabels(text: string, from: number, to: number, spans: Span[], ancho
       const whole = count === labels.length;
       const end = whole ? start : at + labels.slice(0, count).join('.').length;
       const stop = whole ? endOfHost(text, end) : end;
-      spans.push({ start: at, end: stop, bare: stop === end && labels[0]?.toLowerCase() !== 'www' });
+      const bare = stop === end && labels[0]?.toLowerCase() !== 'www';
+      // `logger.info(x)`: to a resolver a host, to a reader of code a call.
+      spans.push({ start: at, end: stop, bare, aside: bare && count === 2 && text[stop] === '(' });
     }
   }
 }
