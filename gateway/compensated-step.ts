@@ -4,7 +4,11 @@ import type { StepReport } from './session-reports.ts';
 import type { Session } from './sessions.ts';
 
 /** An undo that ran leaves the step that it undid `compensated`. */
-export async function compensatedBy(gateway: Gateway, session: Session, undone: number): Promise<readonly StepReport[]> {
+export async function compensatedBy(
+  gateway: Gateway,
+  session: Session,
+  undone: number,
+): Promise<readonly StepReport[]> {
   const [record] = await gateway.store.findSteps(session.record.sid, [undone]);
   if (record === undefined) return [];
   const body = readBody(record);

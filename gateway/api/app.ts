@@ -58,7 +58,9 @@ function problemOf(error: Error, env: ApiBindings): Problem {
   if (error instanceof ApiProblem) return error.problem;
   if (error instanceof StoreFault || error instanceof AuditFault) {
     env.gateway.log.error({ err: error }, 'a request was refused because it could not be recorded');
-    return storeUnavailable(error instanceof StoreFault ? 'the store cannot be reached' : 'the audit log cannot be written');
+    return storeUnavailable(
+      error instanceof StoreFault ? 'the store cannot be reached' : 'the audit log cannot be written',
+    );
   }
   env.gateway.log.error({ err: error }, 'a request failed');
   return fault('internal_error', 'the gateway failed while it handled the request; its log says why');

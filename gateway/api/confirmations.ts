@@ -35,7 +35,8 @@ export async function postDecision(env: ApiBindings, id: string, to: 'approved' 
     throw new ApiProblem({ status: 404, code: 'not_found', detail: 'there is no confirmation of that id to decide' });
   }
   const now = gateway.now();
-  if (record.expiresMs <= now) throw new ApiProblem(conflict('the confirmation has expired; the call must be made again'));
+  if (record.expiresMs <= now)
+    throw new ApiProblem(conflict('the confirmation has expired; the call must be made again'));
   const line = gateway.audit.prepare({
     event: 'approval',
     act: to === 'approved' ? 'approve' : 'deny',

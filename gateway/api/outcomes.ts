@@ -2,12 +2,12 @@ import type { Outcome } from '../../receipts/history.ts';
 import { mayFollow } from '../../receipts/history-reports.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { compensatedBy } from '../compensated-step.ts';
 import { readResult } from '../enforce/read-result.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import type { Problem } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
-import { compensatedBy } from '../compensated-step.ts';
 import type { Session } from '../sessions.ts';
 import type { SessionKey, StepRecord } from '../store/port.ts';
 import {

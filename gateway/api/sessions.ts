@@ -1,5 +1,5 @@
-import type { Entry, EntryBody, History } from '../../receipts/history.ts';
 import { decodeBase64url } from '../../receipts/base64url.ts';
+import type { Entry, EntryBody, History } from '../../receipts/history.ts';
 import { signLink } from '../../receipts/history-links.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import type { Gateway } from '../gateway.ts';

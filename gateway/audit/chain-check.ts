@@ -1,6 +1,6 @@
 import { type KeyObject, verify } from 'node:crypto';
-import type { JsonObject } from '../../receipts/json-value.ts';
 import { decodeBase64url } from '../../receipts/base64url.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
 import { type ChainHead, checkpointMessage, unsignedCheckpoint } from './chain-lines.ts';
 import { draftObject, FORMAT, genesisOf, hashLine, placeDraft } from './line.ts';
 import type { ReadLine } from './read-lines.ts';
@@ -116,8 +116,16 @@ export class ChainCheck {
     const { seq } = line;
     if (seq === last.seq + 1) return undefined;
     if (seq > last.seq)
-      return { fault: 'missing', seq: last.seq + 1, why: `line ${seq} follows line ${last.seq}: lines between are missing` };
-    return { fault: 'out_of_order', seq, why: `line ${seq} stands behind line ${last.seq}: lines were moved or repeated` };
+      return {
+        fault: 'missing',
+        seq: last.seq + 1,
+        why: `line ${seq} follows line ${last.seq}: lines between are missing`,
+      };
+    return {
+      fault: 'out_of_order',
+      seq,
+      why: `line ${seq} stands behind line ${last.seq}: lines were moved or repeated`,
+    };
   }
 
   #checkMembers(line: ChainLine, text: string, hash: string): LineFault | undefined {
@@ -125,7 +133,11 @@ export class ChainCheck {
     const replica = members['replica'];
     if (event === 'open' || event === 'checkpoint') {
       if (typeof replica !== 'string' || (this.replica !== undefined && replica !== this.replica))
-        return { fault: 'spliced', seq, why: `line ${seq} is of replica \`${String(replica)}\`, the lines before it are not` };
+        return {
+          fault: 'spliced',
+          seq,
+          why: `line ${seq} is of replica \`${String(replica)}\`, the lines before it are not`,
+        };
       this.replica = replica;
     }
     if (seq === 0 && (event !== 'open' || members['format'] !== FORMAT || line.prev !== genesisOf(String(replica))))
@@ -167,7 +179,11 @@ export class ChainCheck {
     if (anchor === undefined || anchor.seq !== seq) return undefined;
     this.anchored = true;
     if (anchor.hash === hash) return undefined;
-    return { fault: 'anchor', seq, why: `line ${seq} has not the hash of the anchor: the log was rewritten up to there` };
+    return {
+      fault: 'anchor',
+      seq,
+      why: `line ${seq} has not the hash of the anchor: the log was rewritten up to there`,
+    };
   }
 }
 

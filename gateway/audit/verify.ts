@@ -69,7 +69,12 @@ export async function verifyAudit(files: readonly string[], options: VerifyOptio
     if (i === 0) begun[0] = { file, seq: check.firstSeq ?? 0 };
     if (read.fault !== undefined) return tampered(check, read.fault, begun, read.line);
     if (read.partial && !isLast)
-      return tampered(check, { fault: 'missing', seq: (check.last?.seq ?? -1) + 1, why: `\`${file}\` ends in the middle of a line` }, begun, read.line + 1);
+      return tampered(
+        check,
+        { fault: 'missing', seq: (check.last?.seq ?? -1) + 1, why: `\`${file}\` ends in the middle of a line` },
+        begun,
+        read.line + 1,
+      );
     if (read.partial) partial = file;
     if (isLast) {
       const fault = check.end();
@@ -138,8 +143,12 @@ function conclude(check: ChainCheck, options: VerifyOptions, partial: string | u
   if (options.anchor !== undefined && !anchored)
     return cannotTell(check, `the files begin at line ${check.firstSeq}, behind the anchor; give the earlier ones too`);
   if (partial !== undefined)
-    return cannotTell(check, `\`${partial}\` ends in the middle of a line: it is being written, was cut, or its writer crashed`);
-  if (vouchedTo === last.seq) return { exit: 0, report: { verdict: 'intact', why: intact(check), ...facts(check, vouchedTo) } };
+    return cannotTell(
+      check,
+      `\`${partial}\` ends in the middle of a line: it is being written, was cut, or its writer crashed`,
+    );
+  if (vouchedTo === last.seq)
+    return { exit: 0, report: { verdict: 'intact', why: intact(check), ...facts(check, vouchedTo) } };
   if (unproved !== undefined && unproved.seq > vouchedTo) {
     const given = (options.keys ?? []).length > 0;
     return cannotTell(
