@@ -17,6 +17,10 @@ export async function getSession(env: ApiBindings, id: string): Promise<Response
     if (session === undefined) {
       throw new ApiProblem({ status: 404, code: 'not_found', detail: 'this caller has no session of that name' });
     }
+    if (session.record.mode === 'carried') {
+      const detail = 'the caller carries the history of this session itself, so the gateway holds none';
+      throw new ApiProblem({ status: 409, code: 'history_carried', detail });
+    }
     return exportHistory(gateway, session);
   });
   return jsonAnswer(history);
@@ -29,13 +33,13 @@ export async function getSession(env: ApiBindings, id: string): Promise<Response
 export async function exportHistory(gateway: Gateway, session: Session): Promise<History> {
   const records = await gateway.store.readEntries(session.record.sid);
   const signed: Operation[] = [];
-  const entries = records.map((record, index): Entry => {
+  const entries = records.map((record): Entry => {
     const token = record.token ?? sign(gateway, record);
     if (record.token === undefined) {
       signed.push({ op: 'sign_entry', sid: session.record.sid, step: record.step, token });
     }
     const body: EntryBody = readBody(record);
-    return { ...body, token, ...reportOf(records[index + 1]?.prevReport ?? session.record.headReport) };
+    return { ...body, token, ...reportOf(record.frozenReport ?? session.record.headReport) };
   });
   if (signed.length > 0) await gateway.store.commit(signed);
   return { ...headerOf(session.record), entries };
@@ -47,7 +51,7 @@ function sign(gateway: Gateway, record: StepRecord): string {
   return signLink(gateway.loaded.signing, link);
 }
 
-function reportOf(report: StepRecord['prevReport']): Pick<Entry, 'outcome' | 'result'> {
+function reportOf(report: NonNullable<StepRecord['frozenReport']>): Pick<Entry, 'outcome' | 'result'> {
   const outcome = outcomeOf(report.outcome);
   if (outcome === undefined) return {};
   return report.result === undefined ? { outcome } : { outcome, result: report.result };

@@ -127,7 +127,7 @@ function operationsOf(
       seen: false,
       forwarded: forwards,
       undoAllowed: false,
-      prevReport: opened.prevReport,
+      reportFrozen: false,
       ...(undoArguments === undefined ? {} : { undoArguments }),
     },
   });
