@@ -60,10 +60,12 @@ export interface Keys {
 }
 
 export interface Issuer {
+  /** Its place in `keys.issuers`. */
+  readonly index: number;
   readonly id: string;
   readonly publicKey: Uint8Array;
   readonly agents: readonly string[];
-  /** As written; pairs in `RuntimeIssuer`. */
+  /** As written; pairs in `BuiltCatalogue.issuers`. */
   readonly tools: readonly string[];
   readonly notBeforeMs?: number;
   readonly notAfterMs?: number;

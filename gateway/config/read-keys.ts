@@ -78,6 +78,7 @@ function readIssuer(
   if (publicKey === undefined) return [];
   return [
     {
+      index,
       id: issuer.id,
       publicKey,
       agents: issuer.agents ?? [],
