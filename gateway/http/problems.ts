@@ -72,7 +72,7 @@ export interface RenderedAnswer {
   readonly status: number;
   /** Names and values in turn. */
   readonly headers: string[];
-  readonly body: string;
+  readonly body: string | Uint8Array;
 }
 
 /**
