@@ -1,4 +1,5 @@
-import type { Decision, ReasonText } from '../../policy/reasons.ts';
+import type { ReasonText } from '../../policy/reasons.ts';
+import type { Decision } from '../../receipts/history.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
 import type { CallOutcome } from '../exchange.ts';
 import type { UndoState } from '../store/port.ts';

@@ -73,8 +73,7 @@ function writeLatency(value: unknown): string {
   const { check, store, upstream } = value as Latency;
   let text = '';
   if (check !== undefined) text = `"check":${writeNumber(Math.round(check * 1000) / 1000)}`;
-  if (store !== undefined)
-    text += `${text === '' ? '' : ','}"store":${writeNumber(Math.round(store * 1000) / 1000)}`;
+  if (store !== undefined) text += `${text === '' ? '' : ','}"store":${writeNumber(Math.round(store * 1000) / 1000)}`;
   if (upstream !== undefined)
     text += `${text === '' ? '' : ','}"upstream":${writeNumber(Math.round(upstream * 1000) / 1000)}`;
   return `{${text}}`;

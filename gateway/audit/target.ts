@@ -75,7 +75,13 @@ function openFile(path: string, nowMs: number): Target {
   }
 }
 
-function fileTarget(path: string, lock: FileLock, state: AuditState, first: FileSink, found: ChainHead | undefined): Target {
+function fileTarget(
+  path: string,
+  lock: FileLock,
+  state: AuditState,
+  first: FileSink,
+  found: ChainHead | undefined,
+): Target {
   let sink = first;
   let atLeast = 1;
   if (found !== undefined) {

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { ChainCheck, type CheckpointKey, type LineFault } from './chain-check.ts';
+import type { PublicKey } from '../../receipts/crypto.ts';
+import { ChainCheck, type LineFault } from './chain-check.ts';
 import type { ChainHead } from './chain-lines.ts';
 import { systemCode } from './fault.ts';
 import { LineReader } from './read-lines.ts';
@@ -7,7 +8,7 @@ import { parseChainLine } from './tail.ts';
 
 export interface VerifyOptions {
   /** Keys that may have signed; without one a log can be shown to be tampered with, but not to be intact. */
-  readonly keys?: readonly CheckpointKey[];
+  readonly keys?: readonly PublicKey[];
   /** A line's place and hash that were noted outside of the gateway's reach. */
   readonly anchor?: ChainHead;
   /** How long to wait for the next checkpoint of a log that is being written. 0 by default. */
@@ -69,7 +70,12 @@ export async function verifyAudit(files: readonly string[], options: VerifyOptio
     if (i === 0) begun[0] = { file, seq: check.firstSeq ?? 0 };
     if (read.fault !== undefined) return tampered(check, read.fault, begun, read.line);
     if (read.partial && !isLast)
-      return tampered(check, { fault: 'missing', seq: (check.last?.seq ?? -1) + 1, why: `\`${file}\` ends in the middle of a line` }, begun, read.line + 1);
+      return tampered(
+        check,
+        { fault: 'missing', seq: (check.last?.seq ?? -1) + 1, why: `\`${file}\` ends in the middle of a line` },
+        begun,
+        read.line + 1,
+      );
     if (read.partial) partial = file;
     if (isLast) {
       const fault = check.end();
@@ -138,8 +144,12 @@ function conclude(check: ChainCheck, options: VerifyOptions, partial: string | u
   if (options.anchor !== undefined && !anchored)
     return cannotTell(check, `the files begin at line ${check.firstSeq}, behind the anchor; give the earlier ones too`);
   if (partial !== undefined)
-    return cannotTell(check, `\`${partial}\` ends in the middle of a line: it is being written, was cut, or its writer crashed`);
-  if (vouchedTo === last.seq) return { exit: 0, report: { verdict: 'intact', why: intact(check), ...facts(check, vouchedTo) } };
+    return cannotTell(
+      check,
+      `\`${partial}\` ends in the middle of a line: it is being written, was cut, or its writer crashed`,
+    );
+  if (vouchedTo === last.seq)
+    return { exit: 0, report: { verdict: 'intact', why: intact(check), ...facts(check, vouchedTo) } };
   if (unproved !== undefined && unproved.seq > vouchedTo) {
     const given = (options.keys ?? []).length > 0;
     return cannotTell(
