@@ -1,6 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { SigningKey } from '../../receipts/crypto.ts';
 import { Chain } from './chain.ts';
-import { type ChainHead, type CheckpointSigner, draftRecovered } from './chain-lines.ts';
+import { type ChainHead, draftRecovered } from './chain-lines.ts';
 import type { AuditEvent } from './events.ts';
 import { AuditFault, systemCode } from './fault.ts';
 import { type Draft, draftEvent, type PreparedLine } from './line.ts';
@@ -12,7 +13,8 @@ import { openTarget, type Target } from './target.ts';
 export interface AuditOptions {
   /** A file, which this process alone writes; or standard output, where each start of the process is a new replica. */
   readonly target: { readonly file: string } | 'stdout';
-  readonly signer: CheckpointSigner;
+  /** The gateway's signing key: signs checkpoints. */
+  readonly signer: SigningKey;
   /** Keys the digests of values: 32 random bytes that stay secret. */
   readonly digestKey: Uint8Array;
   /** Argument and result values are written. Off by default. */

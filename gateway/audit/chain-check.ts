@@ -1,16 +1,10 @@
-import { type KeyObject, verify } from 'node:crypto';
 import { decodeBase64url } from '../../receipts/base64url.ts';
+import type { PublicKey } from '../../receipts/crypto.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import { type ChainHead, checkpointMessage, unsignedCheckpoint } from './chain-lines.ts';
+import { type ChainHead, checkpointMessage, keyIdOf, unsignedCheckpoint } from './chain-lines.ts';
 import { draftObject, FORMAT, genesisOf, hashLine, placeDraft } from './line.ts';
 import type { ReadLine } from './read-lines.ts';
 import { type ChainLine, parseChainLine } from './tail.ts';
-
-/** A public key that may have signed checkpoints. */
-export interface CheckpointKey {
-  readonly keyId: string;
-  readonly publicKey: KeyObject;
-}
 
 /** What is wrong with a line, in a word for scripts and in a sentence for people. */
 export interface LineFault {
@@ -36,7 +30,7 @@ export type Unproved = { readonly seq: number; readonly keyId: string };
  * a hash that does not fit may be the fault of either, and only the next line tells which.
  */
 export class ChainCheck {
-  readonly #keys: readonly CheckpointKey[];
+  readonly #keys: ReadonlyMap<string, PublicKey>;
   readonly #anchor: ChainHead | undefined;
   #last: { readonly seq: number; readonly hash: string } | undefined;
   /** The line `seq` does not follow what stands before it; the next line tells which of the two was changed. */
@@ -50,8 +44,8 @@ export class ChainCheck {
   anchored = false;
   unproved: Unproved | undefined;
 
-  constructor(keys: readonly CheckpointKey[], anchor: ChainHead | undefined) {
-    this.#keys = keys;
+  constructor(keys: readonly PublicKey[], anchor: ChainHead | undefined) {
+    this.#keys = new Map(keys.map((key) => [keyIdOf(key.bytes), key]));
     this.#anchor = anchor;
   }
 
@@ -155,7 +149,7 @@ export class ChainCheck {
   #checkSignature(line: ChainLine, text: string, hash: string): LineFault | undefined {
     const { seq, members } = line;
     const keyId = String(members['key']);
-    const key = this.#keys.find((candidate) => candidate.keyId === keyId);
+    const key = this.#keys.get(keyId);
     if (key === undefined) {
       this.unproved = { seq, keyId };
       return undefined;
@@ -191,7 +185,7 @@ function notALine(seq: number): LineFault {
   return { fault: 'not_a_line', seq, why: `what stands where line ${seq} should is no line of an audit log` };
 }
 
-function isSigned(line: ChainLine, text: string, key: CheckpointKey): boolean {
+function isSigned(line: ChainLine, text: string, key: PublicKey): boolean {
   // The members come from JSON.parse, so they are JSON.
   const members = line.members as JsonObject;
   const { prev: _, seq: __, ...rest } = members;
@@ -199,5 +193,5 @@ function isSigned(line: ChainLine, text: string, key: CheckpointKey): boolean {
   if (placeDraft(draftObject(rest), line.seq, line.prev) !== text) return false;
   const signature = decodeBase64url(String(members['signature']), 64);
   if (signature === undefined) return false;
-  return verify(null, checkpointMessage(unsignedCheckpoint(members)), key.publicKey, signature);
+  return key.verify(checkpointMessage(unsignedCheckpoint(members)), signature);
 }

@@ -1,5 +1,8 @@
+import { hash } from 'node:crypto';
+import { encodeBase64url } from '../../receipts/base64url.ts';
+import type { SigningKey } from '../../receipts/crypto.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import { type Draft, draftObject, FORMAT, hashLine, placeDraft } from './line.ts';
+import { type Draft, draftObject, FORMAT, placeDraft } from './line.ts';
 
 /** Where a chain stands: its newest line. */
 export interface ChainHead {
@@ -8,11 +11,9 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** Signs checkpoints: Ed25519 (RFC 8032) with the gateway's signing key. */
-export interface CheckpointSigner {
-  /** Stands in every checkpoint, so that a verifier with several keys knows which one to take. */
-  readonly keyId: string;
-  readonly sign: (message: Uint8Array) => Uint8Array;
+/** Names a public key in checkpoints, so that a verifier with several knows which to take: base64url of 12 bytes of its SHA-256. */
+export function keyIdOf(publicBytes: Uint8Array): string {
+  return hash('sha256', publicBytes, 'buffer').subarray(0, 12).toString('base64url');
 }
 
 const CHECKPOINT_DOMAIN = 'qls-audit/1 checkpoint\0';
@@ -57,17 +58,17 @@ export function draftRecovered(time: string, downSince: string, why: string): Dr
 export function signCheckpoint(
   place: { readonly seq: number; readonly prev: string; readonly replica: string; readonly time: string },
   written: number,
-  signer: CheckpointSigner,
+  signer: SigningKey,
 ): string {
   const members: JsonObject = {
     event: 'checkpoint',
-    key: signer.keyId,
+    key: keyIdOf(signer.publicBytes),
     replica: place.replica,
     time: place.time,
     written,
   };
   const unsigned = placeDraft(draftObject(members), place.seq, place.prev);
-  const signature = Buffer.from(signer.sign(checkpointMessage(unsigned))).toString('base64url');
+  const signature = encodeBase64url(signer.sign(checkpointMessage(unsigned)));
   return placeDraft(draftObject({ ...members, signature }), place.seq, place.prev);
 }
 
@@ -80,9 +81,4 @@ export function checkpointMessage(unsigned: string): Uint8Array {
 export function unsignedCheckpoint(line: JsonObject): string {
   const { signature: _, prev, seq, ...members } = line;
   return placeDraft(draftObject(members), Number(seq), String(prev));
-}
-
-/** The head that a chain has after a line. */
-export function headAfter(line: string, seq: number): ChainHead {
-  return { seq, hash: hashLine(line) };
 }

@@ -1,9 +1,11 @@
-import { type ChainHead, type CheckpointSigner, draftOpen, signCheckpoint } from './chain-lines.ts';
+import type { SigningKey } from '../../receipts/crypto.ts';
+import { type ChainHead, draftOpen, signCheckpoint } from './chain-lines.ts';
 import { type Draft, genesisOf, hashLine, placeDraft } from './line.ts';
 import type { Target } from './target.ts';
 
 export interface ChainOptions {
-  readonly signer: CheckpointSigner;
+  /** The gateway's signing key: signs checkpoints. */
+  readonly signer: SigningKey;
   readonly maxSizeBytes: number;
   readonly checkpointLines: number;
   readonly checkpointMs: number;

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import { ChainCheck, type CheckpointKey, type LineFault } from './chain-check.ts';
+import type { PublicKey } from '../../receipts/crypto.ts';
+import { ChainCheck, type LineFault } from './chain-check.ts';
 import type { ChainHead } from './chain-lines.ts';
 import { systemCode } from './fault.ts';
 import { LineReader } from './read-lines.ts';
@@ -7,7 +8,7 @@ import { parseChainLine } from './tail.ts';
 
 export interface VerifyOptions {
   /** Keys that may have signed; without one a log can be shown to be tampered with, but not to be intact. */
-  readonly keys?: readonly CheckpointKey[];
+  readonly keys?: readonly PublicKey[];
   /** A line's place and hash that were noted outside of the gateway's reach. */
   readonly anchor?: ChainHead;
   /** How long to wait for the next checkpoint of a log that is being written. 0 by default. */

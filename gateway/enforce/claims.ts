@@ -5,7 +5,7 @@ import type { EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClaimRecord } from '../store/port.ts';
 import type { Appended } from './append.ts';
-import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_REUSED, OUTCOME_UNKNOWN } from './problems.ts';
+import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_MISSING, KEY_REUSED, OUTCOME_UNKNOWN } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 
 /** How long an owner may be silent before its claims are somebody else's to settle, in milliseconds. */
@@ -64,10 +64,14 @@ export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, appended
  * the key is new. Stands after rows 1 and 3 and before any decision, so that a repeat appends nothing and asks nobody.
  */
 export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<EnforceAnswer | undefined> {
-  const scopeKey = scopeKeyOf(gateway, read);
   const { tool } = read;
-  if (scopeKey === undefined || tool === undefined || read.request.purpose !== 'forward') return undefined;
+  if (tool === undefined || read.request.purpose !== 'forward') return undefined;
   if (tool.input.validate(read.call.arguments).length > 0) return undefined;
+  const scopeKey = scopeKeyOf(gateway, read);
+  if (scopeKey === undefined) {
+    const missing = read.loaded.idempotencyRequired.has(tool.id) && read.request.via !== 'engine';
+    return missing ? { kind: 'problem', problem: KEY_MISSING } : undefined;
+  }
   const claim = await gateway.store.findClaim({ scopeKey });
   if (claim === undefined) return undefined;
   if (claim.fingerprint !== callFingerprint(gateway.crypto, tool.id, read.canonical)) {

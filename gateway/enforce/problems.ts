@@ -31,6 +31,12 @@ export const RUN_FOREIGN: Problem = {
   detail: 'a run of that name lives in another session of the same credential; name another run',
 };
 
+export const KEY_MISSING: Problem = {
+  status: 400,
+  code: 'idempotency_key_missing',
+  detail: 'writes of this tool must bring an idempotency key; send one, new for each call, in `Idempotency-Key`',
+};
+
 export const KEY_REUSED: Problem = {
   status: 422,
   code: 'idempotency_key_reused',
