@@ -1,5 +1,5 @@
-import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
+import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { policyDigest } from '../../receipts/digest.ts';
 import type { BuiltCatalogue } from '../catalogue/build.ts';
 import type { Config } from '../config/config.ts';

@@ -27,7 +27,8 @@ export async function readOrMakeSigningKey(crypto: Crypto, file: string): Promis
     if (isExisting(error)) return undefined;
     throw error;
   });
-  if (handle === undefined) return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
+  if (handle === undefined)
+    return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
   try {
     await handle.writeFile(renderSigningKeyPem(seed));
     await handle.sync();
