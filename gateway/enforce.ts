@@ -6,6 +6,7 @@ import { storeUnavailable } from './enforce/problems.ts';
 import { readCall } from './enforce/read-call.ts';
 import type { EnforceAnswer, EnforceRequest, Problem } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
+import { fault } from './http/problems.ts';
 import { StoreFault } from './store/port.ts';
 
 /**
@@ -38,9 +39,5 @@ function problemOf(gateway: Gateway, request: EnforceRequest, error: unknown): P
     return storeUnavailable(what);
   }
   gateway.log.error({ err: error, ...names }, 'a call was refused because of an error of the gateway');
-  return {
-    status: 500,
-    code: 'internal_error',
-    detail: 'the gateway failed on this call, so it was refused; its log says why',
-  };
+  return fault('internal_error', 'the gateway failed on this call, so it was refused; its log says why');
 }

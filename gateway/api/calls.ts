@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
@@ -139,9 +140,5 @@ function contentTypeOf(headers: readonly string[]): string | undefined {
 function answerOther(answer: EnforceAnswer): Response {
   if (answer.kind === 'problem') return problemAnswer(answer.problem);
   if (answer.kind === 'receipt') return jsonAnswer({ receipt: answer.receipt });
-  return problemAnswer({
-    status: 409,
-    code: 'answer_not_kept',
-    detail: 'the call ran, but its answer was too large to keep; it is not run again',
-  });
+  return problemAnswer(ANSWER_NOT_KEPT);
 }

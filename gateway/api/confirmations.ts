@@ -1,5 +1,6 @@
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
+import { fault } from '../http/problems.ts';
 import type { ConfirmationRecord, ConfirmationState } from '../store/port.ts';
 import {
   type ApiBindings,
@@ -32,11 +33,11 @@ export async function postDecision(env: ApiBindings, id: string, to: 'approved' 
   const { gateway } = env;
   const record = await gateway.store.findConfirmation(id);
   if (record?.mode !== 'held') {
-    throw new ApiProblem({ status: 404, code: 'not_found', detail: 'there is no confirmation of that id to decide' });
+    throw new ApiProblem(fault('not_found', 'there is no confirmation of that id to decide'));
   }
   const now = gateway.now();
   if (record.expiresMs <= now)
-    throw new ApiProblem(conflict('the confirmation has expired; the call must be made again'));
+    throw new ApiProblem(fault('conflict', 'the confirmation has expired; the call must be made again'));
   const line = gateway.audit.prepare({
     event: 'approval',
     act: to === 'approved' ? 'approve' : 'deny',
@@ -55,7 +56,7 @@ export async function postDecision(env: ApiBindings, id: string, to: 'approved' 
   ]);
   if (!result.ok) {
     gateway.audit.abandon(line);
-    throw new ApiProblem(conflict('the confirmation was decided before'));
+    throw new ApiProblem(fault('conflict', 'the confirmation was decided before'));
   }
   await gateway.audit.write(line);
   return jsonAnswer({ id, state: to, approver });
@@ -87,10 +88,6 @@ function renderRecord(record: ConfirmationRecord): JsonObject {
     ...(record.note === undefined ? {} : { note: record.note }),
     shown: parseJson(record.display),
   };
-}
-
-function conflict(detail: string): { status: number; code: string; detail: string } {
-  return { status: 409, code: 'confirmation_decided', detail };
 }
 
 function isState(text: string): text is ConfirmationState {

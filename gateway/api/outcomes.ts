@@ -3,10 +3,12 @@ import { mayFollow } from '../../receipts/history-reports.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { compensatedBy } from '../compensated-step.ts';
+import { SESSION_BUSY } from '../enforce/problems.ts';
 import { readResult } from '../enforce/read-result.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import type { Problem } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
+import { fault } from '../http/problems.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
 import type { SessionKey, StepRecord } from '../store/port.ts';
@@ -79,12 +81,7 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
     gateway.audit.abandon(line);
     gateway.sessions.forget(key);
   }
-  throw new ApiProblem({
-    status: 409,
-    code: 'session_busy',
-    detail: 'other calls of the session kept coming first; report again',
-    retryAfterSeconds: 1,
-  });
+  throw new ApiProblem(SESSION_BUSY);
 }
 
 async function reportsOf(
@@ -127,9 +124,9 @@ function boundOf(record: StepRecord): JsonObject {
 }
 
 function noSuchStep(what: string): Problem {
-  return { status: 404, code: 'not_found', detail: `this caller has no such ${what}` };
+  return fault('not_found', `this caller has no such ${what}`);
 }
 
 function notReportable(why: string): Problem {
-  return { status: 409, code: 'outcome_settled', detail: why };
+  return fault('outcome_recorded', why);
 }

@@ -3,6 +3,7 @@ import type { Entry, EntryBody, History } from '../../receipts/history.ts';
 import { signLink } from '../../receipts/history-links.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import type { Gateway } from '../gateway.ts';
+import { fault } from '../http/problems.ts';
 import { headerOf, type Session } from '../sessions.ts';
 import type { Operation, StepRecord } from '../store/port.ts';
 import { type ApiBindings, ApiProblem, jsonAnswer, requireCaller } from './api-context.ts';
@@ -15,11 +16,11 @@ export async function getSession(env: ApiBindings, id: string): Promise<Response
   const history = await gateway.sessions.inLine(key, async () => {
     const session = await gateway.sessions.find(key);
     if (session === undefined) {
-      throw new ApiProblem({ status: 404, code: 'not_found', detail: 'this caller has no session of that name' });
+      throw new ApiProblem(fault('not_found', 'this caller has no session of that name'));
     }
     if (session.record.mode === 'carried') {
       const detail = 'the caller carries the history of this session itself, so the gateway holds none';
-      throw new ApiProblem({ status: 409, code: 'history_carried', detail });
+      throw new ApiProblem(fault('history_carried', detail));
     }
     return exportHistory(gateway, session);
   });

@@ -5,7 +5,7 @@ import type { EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClaimRecord } from '../store/port.ts';
 import type { Appended } from './append.ts';
-import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_MISSING, KEY_REUSED, OUTCOME_UNKNOWN } from './problems.ts';
+import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_MISSING, KEY_REUSED, OUTCOME_PENDING } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 
 /** How long an owner may be silent before its claims are somebody else's to settle, in milliseconds. */
@@ -82,7 +82,7 @@ export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<En
 
 async function replayOf(gateway: Gateway, read: ReadCall, claim: ClaimRecord): Promise<EnforceAnswer> {
   if (claim.state === 'claimed' || claim.state === 'sending') return { kind: 'problem', problem: KEY_IN_FLIGHT };
-  if (claim.state === 'outcome_unknown') return { kind: 'problem', problem: OUTCOME_UNKNOWN };
+  if (claim.state === 'outcome_unknown') return { kind: 'problem', problem: OUTCOME_PENDING };
   if (claim.answer === undefined || claim.answer.kind === 'tombstone') {
     return { kind: 'problem', problem: ANSWER_NOT_KEPT };
   }
