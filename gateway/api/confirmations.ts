@@ -50,7 +50,7 @@ export async function postDecision(env: ApiBindings, id: string, to: 'approved' 
     step: record.step,
   });
   const moved = { op: 'move_confirmation', id, from: ['pending'], to, approver, atMs: now } as const;
-  const result = await gateway.store.commit([
+  const result = await gateway.commit([
     { ...moved, ...(note === undefined ? {} : { note }) },
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ]);

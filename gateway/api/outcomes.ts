@@ -72,7 +72,7 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
       ...(own?.tool === undefined ? {} : { tool: own.tool.id }),
     });
     const outbox = { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const;
-    const result = await gateway.store.commit([...change.operations, outbox]);
+    const result = await gateway.commit([...change.operations, outbox]);
     if (result.ok) {
       gateway.sessions.keep(change.record, session);
       await gateway.audit.write(line);

@@ -42,7 +42,7 @@ export async function exportHistory(gateway: Gateway, session: Session): Promise
     const body: EntryBody = readBody(record);
     return { ...body, token, ...reportOf(record.frozenReport ?? session.record.headReport) };
   });
-  if (signed.length > 0) await gateway.store.commit(signed);
+  if (signed.length > 0) await gateway.commit(signed);
   return { ...headerOf(session.record), entries };
 }
 

@@ -180,7 +180,7 @@ async function commitWith(
   operations: readonly Operation[],
 ): Promise<CommitResult> {
   try {
-    const result = await gateway.store.commit(operations);
+    const result = await gateway.commit(operations);
     if (!result.ok) gateway.audit.abandon(line);
     return result;
   } catch (error) {

@@ -55,7 +55,7 @@ async function markSending(gateway: Gateway, allowed: Allowed): Promise<void> {
   if (claim === undefined) return;
   const { link, fence } = claim;
   const moved = { op: 'move_claim', link, fence, from: ['claimed'], to: 'sending', atMs: gateway.now() } as const;
-  const result = await gateway.store.commit([moved]);
+  const result = await gateway.commit([moved]);
   if (!result.ok) throw new Error('the claim of the call was taken over before it was sent');
 }
 

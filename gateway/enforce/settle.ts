@@ -61,7 +61,7 @@ export async function settle(gateway: Gateway, allowed: Allowed, settled: Settle
       ];
       if (allowed.unwaited && gateway.storeIsUp()) gateway.commitLater(operations);
       else {
-        const result = await gateway.store.commit(operations);
+        const result = await gateway.commit(operations);
         if (!result.ok) {
           gateway.audit.abandon(line);
           // Whoever took the claim over says what became of it.
