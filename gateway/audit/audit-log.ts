@@ -96,6 +96,7 @@ export class AuditLog {
       ...options,
       time: () => this.#clock(),
       floorWith: (lines) => this.#outbox.floorWith(lines),
+      prepared: () => this.#outbox.next - 1,
     });
     this.#beatMs = this.#nowMs();
   }
@@ -177,9 +178,9 @@ export class AuditLog {
    * there is none, and with the empty batch last; later for rows that nobody could tell of.
    */
   async catchUp(rows: readonly { readonly n: number; readonly line: string }[]): Promise<number> {
-    const first = rows[0];
-    if (first === undefined) this.#outbox.endCatchUp();
-    else if (this.#outbox.mustLearn(first.n) && this.#target.path !== undefined)
+    const [first, last] = [rows[0], rows.at(-1)];
+    if (first === undefined || last === undefined) this.#outbox.endCatchUp();
+    else if (this.#outbox.mustLearn(last.n) && this.#target.path !== undefined)
       this.#outbox.learn(readWrittenNumbers(this.#target.path, first.n));
     const lacking = rows.filter((row) => !this.#outbox.has(row.n));
     await Promise.all(lacking.map((row) => this.write({ n: row.n, ...parseStoredLine(row.line) })));

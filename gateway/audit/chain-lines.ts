@@ -26,14 +26,16 @@ export interface OpenLine {
   readonly every: { readonly lines: number; readonly ms: number };
   /** Every prepared line up to this `n` stands in this file or in an earlier one. */
   readonly written: number;
+  /** No number above this one was given to a line before. */
+  readonly prepared: number;
   /** The line that the file before ended with. */
-  readonly previous?: ChainHead & { readonly file?: string };
+  readonly previous?: ChainHead;
   /** Where the log had been, by its own note, when a shorter one was found. */
   readonly lost?: ChainHead;
 }
 
 export function draftOpen(open: OpenLine): Draft {
-  const { replica, time, every, written, previous, lost } = open;
+  const { replica, time, every, written, prepared, previous, lost } = open;
   return draftObject({
     event: 'open',
     format: FORMAT,
@@ -41,6 +43,7 @@ export function draftOpen(open: OpenLine): Draft {
     time,
     every: { lines: every.lines, ms: every.ms },
     written,
+    prepared,
     ...(previous === undefined ? {} : { previous: { ...previous } }),
     ...(lost === undefined ? {} : { lost: { ...lost } }),
   });

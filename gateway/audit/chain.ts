@@ -13,6 +13,8 @@ export interface ChainOptions {
   readonly time: () => string;
   /** Every prepared line up to this number is in the log, once the given ones are too. */
   readonly floorWith: (lines: readonly Draft[]) => number;
+  /** The highest number that was given to a line. */
+  readonly prepared: () => number;
 }
 
 /**
@@ -48,12 +50,13 @@ export class Chain {
 
   /** Begins a file, or this process's part of one. */
   async open(lost?: ChainHead): Promise<void> {
-    const { checkpointLines, checkpointMs, time, floorWith } = this.#options;
+    const { checkpointLines, checkpointMs, time, floorWith, prepared } = this.#options;
     const draft = draftOpen({
       replica: this.#target.state.replica,
       time: time(),
       every: { lines: checkpointLines, ms: checkpointMs },
       written: floorWith([]),
+      prepared: prepared(),
       ...(this.#head.seq < 0 ? {} : { previous: this.#head }),
       ...(lost === undefined ? {} : { lost }),
     });

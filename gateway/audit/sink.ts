@@ -36,7 +36,6 @@ export interface Sink {
  */
 const SLOW_WRITE_MS = 4;
 const SLOW_FOR_MS = 5_000;
-const LOOK_EVERY_MS = 10;
 
 /** A file that lines are appended to. */
 export class FileSink implements Sink {
@@ -46,7 +45,6 @@ export class FileSink implements Sink {
   readonly #regular: boolean;
   #size: number;
   #slowUntilMs = 0;
-  #lookAtMs = 0;
 
   private constructor(path: string, fd: number, size: number) {
     const stat = fstatSync(fd);
@@ -77,13 +75,9 @@ export class FileSink implements Sink {
   }
 
   inspect(): SinkChange {
-    // Writing on into a file that was moved or deleted would succeed and be lost. Under load a look in so many
-    // milliseconds is enough: a line that was written just before the file went is lost either way.
-    const nowMs = performance.now();
-    if (nowMs < this.#lookAtMs) return 'none';
+    // Asked before every group: writing on into a file that was moved or deleted would succeed and be lost.
     const stat = statSync(this.path, { throwIfNoEntry: false });
     if (stat === undefined || `${stat.dev}:${stat.ino}` !== this.#inode) return 'replaced';
-    this.#lookAtMs = nowMs + LOOK_EVERY_MS;
     return this.#regular && stat.size < this.#size ? 'truncated' : 'none';
   }
 
@@ -111,7 +105,6 @@ export class FileSink implements Sink {
     } catch (error) {
       // What was written of the group is taken back: those lines are told to be not written.
       if (this.#regular) truncateQuietly(this.#fd, this.#size);
-      this.#lookAtMs = 0;
       throw error;
     }
   }

@@ -134,10 +134,10 @@ export function readWrittenNumbers(path: string, from: number): WrittenNumbers {
   let highest = 0;
   for (const file of [path, ...rotatedFiles(path)]) {
     let first = true;
-    let floorAtStart = 0;
+    let preparedAtStart = Number.POSITIVE_INFINITY;
     for (const { text } of readLines(file)) {
       const line = parseNumbered(text);
-      if (first) floorAtStart = line?.written ?? 0;
+      if (first) preparedAtStart = line?.prepared ?? preparedAtStart;
       first = false;
       if (line?.written !== undefined) floor = Math.max(floor, line.written);
       if (line?.n === undefined) continue;
@@ -145,21 +145,30 @@ export function readWrittenNumbers(path: string, from: number): WrittenNumbers {
       highest = Math.max(highest, line.n);
     }
     highest = Math.max(highest, floor);
-    if (!first && floorAtStart >= from - 1) break;
+    // When this file was begun no number from `from` on had been given out: earlier files have none of them.
+    if (preparedAtStart < from) break;
   }
   for (const n of above) if (n <= floor) above.delete(n);
   return { floor, above, highest };
 }
 
-function parseNumbered(text: string): { readonly n?: number; readonly written?: number } | undefined {
+interface NumberedLine {
+  readonly n?: number;
+  readonly written?: number;
+  readonly prepared?: number;
+}
+
+function parseNumbered(text: string): NumberedLine | undefined {
   // Most lines of a log without an outbox have neither, and parsing them would be the whole cost.
   if (!text.includes('"n":') && !text.includes('"written":')) return undefined;
   const { event, members } = parseChainLine(text) ?? {};
   const n = members?.['n'];
   const written = members?.['written'];
+  const prepared = members?.['prepared'];
   const tells = event === 'open' || event === 'checkpoint';
   return {
     ...(typeof n === 'number' ? { n } : {}),
     ...(tells && typeof written === 'number' ? { written } : {}),
+    ...(tells && typeof prepared === 'number' ? { prepared } : {}),
   };
 }
