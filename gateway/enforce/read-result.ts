@@ -47,8 +47,8 @@ const MAX_FIELD_DEPTH = 4;
 
 /** The members of a result that the tool's result schema declares, by dotted path. */
 function* declaredFields(tool: Tool, value: JsonValue): Generator<readonly [string, JsonValue]> {
-  if (tool.result === undefined) return;
-  const { declares } = tool.result;
+  const schema = tool.result;
+  if (schema === undefined) return;
   let left = MAX_FIELDS;
   const waiting: { readonly path: string; readonly value: JsonValue; readonly depth: number }[] = [
     { path: '', value, depth: 0 },
@@ -57,7 +57,7 @@ function* declaredFields(tool: Tool, value: JsonValue): Generator<readonly [stri
     if (typeof next.value !== 'object' || next.value === null || Array.isArray(next.value)) continue;
     for (const [name, member] of Object.entries(next.value)) {
       const path = next.path === '' ? name : `${next.path}.${name}`;
-      if (!declares(path)) continue;
+      if (!schema.declares(path)) continue;
       if (left-- === 0) return;
       yield [path, member];
       if (next.depth < MAX_FIELD_DEPTH) waiting.push({ path, value: member, depth: next.depth + 1 });

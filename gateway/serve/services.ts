@@ -28,7 +28,7 @@ export async function openAudit(config: Config, store: Store, signing: SigningKe
   if (config.audit.file !== 'stdout') await mkdir(dirname(config.audit.file), { recursive: true });
   const audit = await AuditLog.open({
     target: config.audit.file === 'stdout' ? 'stdout' : { file: config.audit.file },
-    signer: { keyId: config.keys.id, sign: (message) => signing.sign(message) },
+    signer: signing,
     digestKey: digestKeyOf(store),
     values: config.audit.values,
     onChange: (fault) => {

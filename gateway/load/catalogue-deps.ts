@@ -1,0 +1,11 @@
+import { isDialect } from '../../policy/schema/dialect.ts';
+import { compileSchema } from '../../policy/schema/compile.ts';
+import type { CatalogueDeps } from '../catalogue/build.ts';
+
+/** What the making of a catalogue takes from `policy/`. */
+export function catalogueDeps(): CatalogueDeps {
+  return {
+    compileSchema: (schema, { dialect } = {}) =>
+      compileSchema(schema, dialect === undefined || !isDialect(dialect) ? {} : { dialect }),
+  };
+}
