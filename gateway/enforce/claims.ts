@@ -4,7 +4,7 @@ import { callFingerprint } from '../../receipts/digest.ts';
 import type { EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClaimRecord } from '../store/port.ts';
-import type { Appended } from './append.ts';
+import type { Place } from './allowed.ts';
 import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_MISSING, KEY_REUSED, OUTCOME_PENDING } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 
@@ -17,10 +17,10 @@ export function isResendSafe(tool: Tool): boolean {
 }
 
 /** The key sent upstream: nobody can guess another caller's (docs/security-model.md, "Idempotency at the backend"). */
-export function upstreamKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, link: string): string {
+export function upstreamKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, { agent, link }: Place): string {
   const { tenant } = read.loaded;
   const own = read.request.members.idempotencyKey ?? link;
-  return gateway.keyed(canonicalize([tenant, read.request.caller.name, read.agent, tool.id, own]));
+  return gateway.keyed(canonicalize([tenant, read.request.caller.name, agent, tool.id, own]));
 }
 
 /** What a client's own key is unique in: tenant, caller and agent. */
@@ -31,23 +31,23 @@ export function scopeKeyOf(gateway: Gateway, read: ReadCall): string | undefined
 }
 
 /** The one claim of an allowed entry. */
-export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, appended: Appended): ClaimRecord {
-  const { run, undoes } = read.call;
+export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, place: Place): ClaimRecord {
+  const { run, undoes } = place;
   const now = gateway.now();
   const scopeKey = scopeKeyOf(gateway, read);
   return {
-    link: appended.linkText,
+    link: place.link,
     fingerprint: callFingerprint(gateway.crypto, tool.id, read.canonical),
-    sid: appended.record.sid,
-    step: appended.body.step,
+    sid: place.sid,
+    step: place.step,
     tool: tool.id,
     caller: read.request.caller.name,
-    agent: read.agent,
+    agent: place.agent,
     writes: tool.writes,
     runBy: 'gateway',
     // What may safely be sent twice needs no second commit between the claim and the sending.
     state: isResendSafe(tool) ? 'sending' : 'claimed',
-    upstreamKey: upstreamKeyOf(gateway, read, tool, appended.linkText),
+    upstreamKey: upstreamKeyOf(gateway, read, tool, place),
     request: read.canonical,
     owner: gateway.replica,
     fence: 1,

@@ -1,13 +1,14 @@
 import type { Tool } from '../../policy/tool.ts';
 import { resultBytesDigest } from '../../receipts/digest.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
+import type { OutcomeEvent } from '../audit/events.ts';
 import { compensatedBy } from '../compensated-step.ts';
 import type { CallOutcome } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
-import type { ClaimRecord, Operation, SessionKey, StoredAnswer } from '../store/port.ts';
-import type { Allowed } from './decide.ts';
+import type { ClaimRecord, Operation, StoredAnswer } from '../store/port.ts';
+import type { Allowed } from './allowed.ts';
 import { parseResult, type ReadResult, readResult } from './read-result.ts';
 import { bindArguments } from './undo-arguments.ts';
 
@@ -31,29 +32,15 @@ const MAX_ATTEMPTS = 20;
  * binds, the claim's end. Tries again while other calls of the session come first; throws `StoreFault` where the store is away.
  */
 export async function settle(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<void> {
-  const { appended, read } = allowed;
-  const key: SessionKey = appended.record;
+  const { key } = allowed.place;
   await gateway.sessions.inLine(key, async () => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const session = await gateway.sessions.find(key);
       if (session === undefined) throw new Error(`the session of a call that was sent is gone: ${key.session}`);
-      const reports = await reportsOf(gateway, session, allowed, settled);
-      const change = applyReports(session, reports);
-      const line = gateway.audit.prepare({
-        event: 'outcome',
-        by: 'gateway',
-        outcome: settled.outcome,
-        tool: allowed.tool.id,
-        agent: appended.body.agent,
-        caller: read.request.caller.name,
-        session: key.session,
-        step: appended.body.step,
-        latency: { upstream: settled.upstreamMs },
-        ...(read.request.route === undefined ? {} : { route: read.request.route }),
-        ...(appended.body.run === undefined ? {} : { run: appended.body.run }),
-        ...(settled.upstreamStatus === undefined ? {} : { upstream_status: settled.upstreamStatus }),
-        ...(settled.why === undefined ? {} : { why: settled.why }),
-      });
+      const change = allowed.place.own
+        ? applyReports(session, await reportsOf(gateway, session, allowed, settled))
+        : { record: session.record, operations: [] };
+      const line = gateway.audit.prepare(outcomeEvent(allowed, settled));
       const operations: readonly Operation[] = [
         ...change.operations,
         ...claimEnd(gateway, allowed, settled),
@@ -77,8 +64,28 @@ export async function settle(gateway: Gateway, allowed: Allowed, settled: Settle
         .catch((error: unknown) => gateway.log.error({ err: error }, 'an outcome is not logged yet'));
       return;
     }
-    throw new Error(`the outcome of step ${appended.body.step} of ${key.session} could not be stored for other calls`);
+    throw new Error(`the outcome of step ${allowed.place.step} of ${key.session} could not be stored for other calls`);
   });
+}
+
+function outcomeEvent(allowed: Allowed, settled: Settled): OutcomeEvent {
+  const { place, read, tool } = allowed;
+  const { outcome, upstreamMs, upstreamStatus, why } = settled;
+  return {
+    event: 'outcome',
+    by: 'gateway',
+    outcome,
+    tool: tool.id,
+    agent: place.agent,
+    caller: read.request.caller.name,
+    session: place.key.session,
+    step: place.step,
+    latency: { upstream: upstreamMs },
+    ...(read.request.route === undefined ? {} : { route: read.request.route }),
+    ...(place.run === undefined ? {} : { run: place.run }),
+    ...(upstreamStatus === undefined ? {} : { upstream_status: upstreamStatus }),
+    ...(why === undefined ? {} : { why }),
+  };
 }
 
 /** The claim of a call that nothing was sent for is let go, and its step reported failed. Logs where even that cannot be stored. */
@@ -86,10 +93,7 @@ export async function releaseClaim(gateway: Gateway, allowed: Allowed, why: stri
   try {
     await settle(gateway, allowed, { outcome: 'failed', upstreamMs: 0, why });
   } catch (error) {
-    gateway.log.error(
-      { err: error, session: allowed.appended.record.session },
-      'a claim could not be let go; it lapses',
-    );
+    gateway.log.error({ err: error, session: allowed.place.key.session }, 'a claim could not be let go; it lapses');
   }
 }
 
@@ -99,8 +103,8 @@ async function reportsOf(
   allowed: Allowed,
   settled: Settled,
 ): Promise<readonly StepReport[]> {
-  const { appended, tool, read } = allowed;
-  const { run, undoes, step } = appended.body;
+  const { place, tool, read } = allowed;
+  const { run, undoes, step } = place;
   const own: StepReport = {
     step,
     tool,
@@ -132,11 +136,11 @@ function readAnswer(
 }
 
 function claimEnd(gateway: Gateway, allowed: Allowed, settled: Settled): readonly Operation[] {
-  const { claim, appended } = allowed;
+  const { claim, place } = allowed;
   const undone: Operation[] = [];
-  const { undoes } = appended.body;
+  const { undoes } = place;
   if (undoes !== undefined && settled.outcome === 'failed') {
-    undone.push({ op: 'mark_undo', sid: appended.record.sid, step: undoes, undoAllowed: false });
+    undone.push({ op: 'mark_undo', sid: place.sid, step: undoes, undoAllowed: false });
   }
   return claim === undefined ? undone : [...undone, ...claimMoves(gateway, claim, settled)];
 }
