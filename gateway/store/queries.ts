@@ -80,6 +80,8 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
       : `(SELECT value::bigint FROM json_array_elements_text(${parameter}::json))`;
   // The order in which rows came: a row's number in SQLite, a sequence in PostgreSQL.
   const n = dialect === 'sqlite' ? 'rowid' : 'n';
+  // Amounts are texts in SQLite; a numeric's text carries the scale of whatever was added to it.
+  const decimal = (column: string): string => (dialect === 'sqlite' ? column : `trim_scale(${column})::text`);
   const headOf = '(SELECT head_step FROM sessions WHERE sid = ?1)';
   return {
     findSession: { sql: `SELECT ${SESSION} FROM sessions WHERE issuer = ?1 AND caller = ?2 AND session = ?3` },
@@ -128,9 +130,11 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
       sql: `SELECT ${UNDO} FROM undos WHERE caller = ?1 AND run = ?2 ORDER BY step DESC`,
       sealed: [{ at: 5, column: SEALED.undo, key: [0, 1, 2] }],
     },
-    readCounters: { sql: `SELECT bucket, settled, held FROM counters WHERE bucket IN ${texts('?1')}` },
+    readCounters: {
+      sql: `SELECT bucket, ${decimal('settled')}, ${decimal('held')} FROM counters WHERE bucket IN ${texts('?1')}`,
+    },
     readHolds: {
-      sql: `SELECT bucket, link, amount, at_ms, state FROM holds WHERE bucket = ?1 AND sliding = 1 AND at_ms >= ?2
+      sql: `SELECT bucket, link, ${decimal('amount')}, at_ms, state FROM holds WHERE bucket = ?1 AND sliding = 1 AND at_ms >= ?2
         ORDER BY at_ms, link`,
     },
     readOutbox: { sql: 'SELECT n, line FROM outbox WHERE replica = ?1 ORDER BY n LIMIT ?2' },

@@ -21,7 +21,8 @@ import {
   type WorkerInput,
 } from './sqlite-messages.ts';
 import { Numbered } from './sqlite-numbered.ts';
-import { makeTasks, type Task, type TaskName } from './sqlite-tasks.ts';
+import { makeTasks, type Task } from './sqlite-tasks.ts';
+import type { TaskName } from './store-reads.ts';
 
 const FIRST_BACKOFF_MS = 50;
 const LONGEST_BACKOFF_MS = 2_000;

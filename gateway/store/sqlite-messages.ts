@@ -1,7 +1,5 @@
 import type { Value } from './lower.ts';
-import type { QueryName } from './queries.ts';
 import type { Row } from './rows.ts';
-import type { TaskName } from './sqlite-tasks.ts';
 
 /**
  * What the event loop and the thread that owns the file say to each other. A request is a flat run of primitives, since
@@ -19,9 +17,6 @@ export const TASK = 2;
 export const READY = 3;
 
 export type Requests = Value[];
-
-/** Names that stand behind `READ` and `TASK`. */
-export type Named = QueryName | TaskName;
 
 /** What became of one request: done, a conflict as operation and reason, rows, or a fault. */
 export type Reply = typeof DONE | string | readonly Row[] | FaultReply;

@@ -20,6 +20,8 @@ CREATE TABLE sessions (
 CREATE INDEX sessions_live ON sessions (issuer, caller, used_hour);
 CREATE INDEX sessions_used ON sessions (used_hour);
 
+CREATE TABLE swept (sid TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
 CREATE TABLE steps (
   sid TEXT NOT NULL, step INTEGER NOT NULL, link TEXT NOT NULL, body TEXT NOT NULL, token TEXT, outcome TEXT,
   result TEXT, seen INTEGER NOT NULL, forwarded INTEGER NOT NULL, fields TEXT, undo_arguments ANY,

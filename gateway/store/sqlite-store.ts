@@ -11,7 +11,6 @@ import {
 import type { Row } from './rows.ts';
 import {
   COMMIT,
-  type Named,
   type Opened,
   READ,
   READY,
@@ -21,7 +20,7 @@ import {
   TASK,
   type WorkerInput,
 } from './sqlite-messages.ts';
-import { StoreReads } from './store-reads.ts';
+import { type StoreQuery, StoreReads } from './store-reads.ts';
 
 /** Gets the reply to one request. */
 type Waiting = (reply: Reply) => void;
@@ -112,7 +111,7 @@ export class SqliteStore extends StoreReads {
     await ended;
   }
 
-  protected override rows(name: Named, values: readonly Value[]): Promise<readonly Row[]> {
+  protected override rows(name: StoreQuery, values: readonly Value[]): Promise<readonly Row[]> {
     return new Promise((resolve, reject) => {
       this.#post(TASKS.has(name) ? TASK : READ, [name, ...values]);
       this.#waiting.push((reply) => (Array.isArray(reply) ? resolve(reply) : reject(faultOf(reply))));
@@ -219,7 +218,7 @@ const TASKS: ReadonlySet<string> = new Set([
   'renewLeases',
   'takeUndoWork',
   'sweep',
-] satisfies Named[]);
+] satisfies StoreQuery[]);
 
 function conflictOf(reply: string): Conflict {
   const colon = reply.indexOf(':');

@@ -4,10 +4,9 @@ import { CLAIM_COLUMNS, RUN_COLUMNS, SEALED_CLAIM } from './queries.ts';
 import { type Cell, openRow, type Row } from './rows.ts';
 import type { Ground } from './sqlite-ground.ts';
 import { Numbered } from './sqlite-numbered.ts';
+import type { TaskName } from './store-reads.ts';
 
-/** Reads that write too, and so belong into the transaction of a group. Named beside the queries; rows come back raw. */
-export type TaskName = 'takeLapsedClaims' | 'renewLeases' | 'takeUndoWork' | 'sweep';
-
+/** A read that writes too, and so belongs into the transaction of a group. */
 export type Task = (values: readonly Value[]) => readonly Row[];
 
 export function makeTasks({ db, sealer }: Ground): Readonly<Record<TaskName, Task>> {
@@ -70,26 +69,33 @@ function makeSweep(db: Database): (nowMs: number, claimsMs: number, sessionsMs: 
       ORDER BY used_hour LIMIT ${SWEPT_SESSIONS}`,
   ).pluck();
   const steps = db.prepare('DELETE FROM steps WHERE rowid IN (SELECT rowid FROM steps WHERE sid = ? LIMIT ?)');
-  const rest = [
+  const ends = [
     db.prepare('DELETE FROM watched WHERE sid = ?'),
     db.prepare('DELETE FROM undos WHERE (caller, run) IN (SELECT caller, run FROM runs WHERE sid = ?)'),
     db.prepare('DELETE FROM runs WHERE sid = ?'),
     db.prepare('DELETE FROM sessions WHERE sid = ?'),
   ];
+  const doom = db.prepare('INSERT INTO swept (sid) VALUES (?) ON CONFLICT DO NOTHING');
+  const doomed = db.prepare<unknown[], string>(`SELECT sid FROM swept LIMIT ${SWEPT_SESSIONS}`).pluck();
+  const forget = db.prepare('DELETE FROM swept WHERE sid = ?');
   return (nowMs, claimsMs, sessionsMs) => {
     let gone = claims.run(nowMs - claimsMs).changes;
     gone += receipts.run(nowMs).changes;
     gone += confirmations.run(nowMs - claimsMs).changes;
     gone += holds.run(nowMs).changes;
     gone += counters.run(nowMs).changes;
-    let left = SWEPT_ROWS;
+    // A session goes at once, so that no call goes on in one half of it; its entries follow as they can.
     for (const sid of idle.all(hourOf(nowMs - sessionsMs), nowMs - sessionsMs)) {
+      for (const statement of ends) gone += statement.run(sid).changes;
+      doom.run(sid);
+    }
+    let left = SWEPT_ROWS;
+    for (const sid of doomed.all()) {
       const entries = steps.run(sid, left).changes;
       gone += entries;
       left -= entries;
-      // A session that still has entries stays, and is met again by the next sweep.
       if (left === 0) break;
-      for (const statement of rest) gone += statement.run(sid).changes;
+      forget.run(sid);
     }
     return gone;
   };

@@ -21,7 +21,11 @@ import type {
 } from './port.ts';
 import type { QueryName } from './queries.ts';
 import * as read from './rows.ts';
-import type { TaskName } from './sqlite-tasks.ts';
+
+/** Reads that also write. */
+export type TaskName = 'takeLapsedClaims' | 'renewLeases' | 'takeUndoWork' | 'sweep';
+
+export type StoreQuery = QueryName | TaskName;
 
 /** What both adapters share: every read is the name of a query and its parameters, and its rows become records. */
 export abstract class StoreReads implements Store {
@@ -32,7 +36,7 @@ export abstract class StoreReads implements Store {
   abstract secret(): Uint8Array;
   abstract close(): Promise<void>;
   /** Runs a named query; rows come with their sealed columns opened. */
-  protected abstract rows(name: QueryName | TaskName, values: readonly Value[]): Promise<readonly read.Row[]>;
+  protected abstract rows(name: StoreQuery, values: readonly Value[]): Promise<readonly read.Row[]>;
 
   async findSession(key: SessionKey): Promise<SessionRecord | undefined> {
     return one(await this.rows('findSession', [key.issuer, key.caller, key.session]), read.sessionOf);
