@@ -34,12 +34,14 @@ export interface EnforceRequest {
   readonly tool: string;
   readonly arguments: JsonObject;
   readonly members: CallMembers;
-  /** What proves the call: the full check, a receipt, or a receipt where one is given. */
-  readonly verify: 'check' | 'receipt' | 'either';
+  /** The call is to be proved by a receipt and not checked again. */
+  readonly byReceipt: boolean;
   /** A receipt (whole or cut history) that came apart from `members.history`. */
   readonly receipt?: JsonValue;
   /** `decide`: the caller runs an allowed call itself. `forward`: the gateway does. */
   readonly purpose: 'decide' | 'forward';
+  /** With `decide` and a receipt: spends it all the same. */
+  readonly spend?: boolean;
   readonly via: 'route' | 'api' | 'mcp' | 'engine';
   /** The route that the request came by, for the log. */
   readonly route?: string;
@@ -87,8 +89,9 @@ export interface ToolReceipt {
   readonly reasons: readonly string[];
   readonly tool: string;
   readonly agent: string;
-  readonly session: string;
-  readonly step: number;
+  /** Absent where no history verified. */
+  readonly session?: string;
+  readonly step?: number;
   readonly resend: boolean;
   readonly detail: JsonObject;
 }

@@ -26,7 +26,7 @@ export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
   const agent = members.agent ?? (caller.agents.size === 1 ? [...caller.agents][0] : undefined) ?? '';
   const tool = lookUp(loaded, request.tool, caller.agents.has(agent) ? agent : '');
   // An undo carries exactly what its binding gives; a receipt covers exactly what was checked.
-  const fills = members.undoes === undefined && request.receipt === undefined;
+  const fills = members.undoes === undefined && !request.byReceipt;
   const { args, filled } = fills ? fillDefaults(loaded, tool, agent, request.arguments) : asSent(request.arguments);
   const call: Call = {
     tool: request.tool,
@@ -56,6 +56,13 @@ export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
 function lookUp(loaded: Loaded, requested: string, agent: string): Tool | undefined {
   const found = findTool(loaded.catalogue, requested, agent);
   return 'tool' in found ? found.tool : undefined;
+}
+
+/** The same call for the agent that its receipt names, where the call names none and the caller may be that agent. */
+export function forAgent(read: ReadCall, agent: string | undefined): ReadCall {
+  const { request, loaded, call } = read;
+  if (agent === undefined || !request.caller.agents.has(agent)) return read;
+  return { ...read, agent, tool: lookUp(loaded, request.tool, agent), call: { ...call, agent } };
 }
 
 const NOTHING_FILLED: ReadonlySet<string> = new Set();

@@ -1,5 +1,5 @@
-import type { Dialect } from '../../policy/schema/dialect.ts';
 import { compileSchema } from '../../policy/schema/compile.ts';
+import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { CatalogueDeps } from '../catalogue/build.ts';
 
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map(

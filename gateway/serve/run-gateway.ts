@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { SigningKey } from '../../receipts/crypto.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { type ApiHandler, createApi } from '../api/app.ts';
@@ -20,7 +21,7 @@ import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
 import { openHttpUpstreams } from '../routes/http-upstream.ts';
 import { makeRouteTable, type RouteTable } from '../routes/route-table.ts';
-import { openStore } from '../store/open-store.ts';
+import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
 
@@ -74,7 +75,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   const { key: signing, made } = await readOrMakeSigningKey(nodeCrypto, config.keys.signingFile);
   if (made) log.info({ file: config.keys.signingFile }, 'a signing key was made');
   const health = new StoreHealth(log);
-  const store = await openStore(config.store, { onLost: (why, operations) => health.lost(why, operations) });
+  const store = await openStoreOf(config, health);
   const stopping = new AbortController();
   const closing: (() => Promise<void>)[] = [() => store.close()];
   try {
@@ -105,6 +106,15 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
     for (const close of closing) await close().catch((why: unknown) => log.error({ err: why }, 'closing failed'));
     throw error;
   }
+}
+
+async function openStoreOf({ store }: Config, health: StoreHealth): Promise<Store> {
+  const { target, encryptionKey } = store;
+  if (target.kind === 'sqlite') await mkdir(dirname(target.file), { recursive: true });
+  return openStore(target.kind === 'sqlite' ? target.file : target.url.reveal(), {
+    onLost: (why, operations) => health.lost(why, operations),
+    ...(encryptionKey === undefined ? {} : { encryptionKey }),
+  });
 }
 
 interface Read {
