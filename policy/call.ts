@@ -51,7 +51,7 @@ export interface StepFacts {
   readonly undoAllowed: boolean;
   /** Compares a value with a field of the step's result, as whoever is believed for that result saw it. */
   readonly compareField: (field: string, value: JsonValue) => 'equal' | 'other' | 'unseen';
-  /** What the undo of this step binds, canonical JSON; absent where it cannot be bound. */
+  /** What of the undo's arguments is bound so far, canonical JSON; absent where nothing is. */
   readonly undoArguments?: string;
 }
 

@@ -19,7 +19,8 @@ export interface CompiledSchema {
   readonly topLevel: readonly string[];
   /** Whether the schema declares a member at a dotted path (`card.number`). */
   readonly declares: (path: string) => boolean;
-  readonly schema: JsonObject;
+  /** As given. */
+  readonly schema: JsonObject | boolean;
 }
 
 /** `after: [...]`: an earlier call of `tool` ran; `bind` ties arguments of this call to fields of its result. */

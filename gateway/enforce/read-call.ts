@@ -1,7 +1,7 @@
 import type { Call } from '../../policy/call.ts';
 import { findTool } from '../../policy/catalogue.ts';
 import type { Tool } from '../../policy/tool.ts';
-import { canonicalize } from '../../receipts/canonical.ts';
+import { type CanonicalJson, canonicalize } from '../../receipts/canonical.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { EnforceRequest } from '../exchange.ts';
 import type { Loaded } from '../loaded.ts';
@@ -16,8 +16,8 @@ export interface ReadCall {
   /** The agent that is named or implied; empty where there is none. */
   readonly agent: string;
   /** JCS of the arguments, filled in: what is digested is what is sent. */
-  readonly canonical: string;
-  readonly canonicalOrigins: string;
+  readonly canonical: CanonicalJson;
+  readonly canonicalOrigins: CanonicalJson;
 }
 
 /** Reads a request under a loaded config. Decides nothing. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Call, Snapshot } from '../call.ts';
 import type { Catalogue } from '../catalogue.ts';
-import { parseOrigin } from '../origins/origin.ts';
+import { parseOrigin } from '../origins/parse-origin.ts';
 import { countOf, everAllowed, marksOf, runOf, sessionLabels } from '../session.ts';
 import type { AfterRule } from '../tool.ts';
 import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';

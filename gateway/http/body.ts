@@ -1,0 +1,100 @@
+import { parseJson } from '../../receipts/json.ts';
+import { JsonFault } from '../../receipts/json-fault.ts';
+import type { JsonValue } from '../../receipts/json-value.ts';
+import type { Problem } from '../exchange.ts';
+import type { EdgeExchange } from './edge-exchange.ts';
+import { fault } from './problems.ts';
+
+/** A body that was read whole, or why it was not. */
+export type Body = { readonly bytes: Buffer } | { readonly problem: Problem };
+
+const EMPTY: Body = { bytes: Buffer.alloc(0) };
+
+/**
+ * Reads the body of a request whole.
+ * @param maxBytes More than this is `too_large`, and the rest is left unread.
+ */
+export function readBody(exchange: EdgeExchange, maxBytes: number): Promise<Body> | Body {
+  const { request, response } = exchange;
+  const length = request.headers['content-length'];
+  if (length !== undefined && Number(length) > maxBytes) return tooLarge(maxBytes);
+  if (!exchange.hasBody) return EMPTY;
+  if (exchange.awaitsContinue) response.writeContinue();
+  return new Promise((resolve) => {
+    let first: Buffer | undefined;
+    let rest: Buffer[] | undefined;
+    let size = 0;
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length;
+      if (size > maxBytes) settle(tooLarge(maxBytes));
+      else if (first === undefined) first = chunk;
+      else if (rest === undefined) rest = [first, chunk];
+      else rest.push(chunk);
+    };
+    const onEnd = (): void => {
+      if (rest !== undefined) settle({ bytes: Buffer.concat(rest, size) });
+      else settle(first === undefined ? EMPTY : { bytes: first });
+    };
+    const onClose = (): void => {
+      settle({ problem: fault('bad_request', 'the body ended early; send all of it') });
+    };
+    const settle = (body: Body): void => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose);
+      resolve(body);
+    };
+    request.on('data', onData).on('end', onEnd).on('close', onClose);
+  });
+}
+
+/**
+ * Checks that a body is JSON in UTF-8 and not compressed, and nothing that merely looks like it. Answers the fault.
+ */
+export function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
+  const encoding = exchange.header('content-encoding');
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    return fault('unsupported_media_type', 'a compressed body is not taken; send it without Content-Encoding');
+  }
+  const type = exchange.header('content-type');
+  if (type === 'application/json') return undefined;
+  if (type === undefined) {
+    return fault('unsupported_media_type', 'the body has no Content-Type; send `application/json`');
+  }
+  if (isJsonUtf8(type)) return undefined;
+  return fault('unsupported_media_type', 'the body must be `application/json` in UTF-8; send it so');
+}
+
+/**
+ * Whether a Content-Type (RFC 9110 section 8.3.1) is `application/json`, with no parameter but a charset of UTF-8. A tab is
+ * refused: some readers take what stands before it, others all of it.
+ */
+export function isJsonUtf8(type: string): boolean {
+  if (type.includes('\t')) return false;
+  const [media, ...parameters] = type.toLowerCase().split(';');
+  if (media?.trim() !== 'application/json' || parameters.length > 1) return false;
+  const parameter = parameters[0]?.trim();
+  return parameter === undefined || parameter === 'charset=utf-8' || parameter === 'charset="utf-8"';
+}
+
+function tooLarge(maxBytes: number): Body {
+  return { problem: fault('too_large', `the body is larger than the limit of ${maxBytes} bytes; send a smaller one`) };
+}
+
+/**
+ * Reads a body of JSON whole, under the strict profile.
+ * @param maxBytes More than this is `too_large`.
+ */
+export async function readJsonBody(
+  exchange: EdgeExchange,
+  maxBytes: number,
+): Promise<{ readonly value: JsonValue } | { readonly problem: Problem }> {
+  const why = checkJsonBody(exchange);
+  if (why !== undefined) return { problem: why };
+  const body = await readBody(exchange, maxBytes);
+  if ('problem' in body) return body;
+  try {
+    return { value: parseJson(body.bytes) };
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    return { problem: fault('bad_json', `the body is refused: ${error.message}`, { pointer: error.pointer }) };
+  }
+}

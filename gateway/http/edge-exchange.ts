@@ -1,0 +1,153 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Problem } from '../exchange.ts';
+import { headerOf } from './headers.ts';
+import { fault, type RenderedAnswer, renderProblem } from './problems.ts';
+import type { Target } from './target.ts';
+
+/** What the server tells each request about itself. */
+export interface EdgeContext {
+  readonly secure: boolean;
+  /** Bytes of an unread request body that are thrown away to keep a connection usable. */
+  readonly drainBytes: number;
+  /** How long such bytes are waited for. */
+  readonly lingerMs: number;
+}
+
+/**
+ * One request and its response at the edge, with the header section already checked. Everything else reads the request
+ * through it, and writes at most one answer.
+ */
+export class EdgeExchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly method: string;
+  /** The path as it came: checked, never decoded or tidied. */
+  readonly path: string;
+  /** The query as it came, without the question mark. */
+  readonly query: string;
+  /** The request came over TLS. */
+  readonly secure: boolean;
+  /** The client waits for `100 Continue` before it sends its body. */
+  readonly awaitsContinue: boolean;
+  readonly #context: EdgeContext;
+  #gone: AbortController | undefined;
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    target: Target,
+    context: EdgeContext,
+    awaitsContinue: boolean,
+  ) {
+    this.request = request;
+    this.response = response;
+    this.method = request.method ?? '';
+    this.path = target.path;
+    this.query = target.query;
+    this.secure = context.secure;
+    this.awaitsContinue = awaitsContinue;
+    this.#context = context;
+  }
+
+  /** The value of a header (lower-case name) that may stand once. */
+  header(name: string): string | undefined {
+    return headerOf(this.request, name);
+  }
+
+  /** Address of the peer, empty once it is gone. */
+  get remoteAddress(): string {
+    return this.request.socket.remoteAddress ?? '';
+  }
+
+  /** The request announces a body. */
+  get hasBody(): boolean {
+    const headers = this.request.headers;
+    if (headers['transfer-encoding'] !== undefined) return true;
+    const length = headers['content-length'];
+    return length !== undefined && length !== '0';
+  }
+
+  /** The client has gone before its answer was written whole. */
+  get isGone(): boolean {
+    return this.response.destroyed && !this.response.writableFinished;
+  }
+
+  /** Fires when the client goes before its answer was written whole. Made at first use: most calls never ask. */
+  get gone(): AbortSignal {
+    if (this.#gone === undefined) {
+      const gone = new AbortController();
+      this.#gone = gone;
+      if (this.isGone) gone.abort();
+      else {
+        this.response.once('close', () => {
+          if (!this.response.writableFinished) gone.abort();
+        });
+      }
+    }
+    return this.#gone.signal;
+  }
+
+  /** Writes a whole answer of the gateway's own. Does nothing where the client has gone or an answer has begun. */
+  answer(answer: RenderedAnswer): void {
+    const { request, response } = this;
+    if (response.headersSent || response.destroyed) return;
+    if (request.complete || !this.hasBody) {
+      response.writeHead(answer.status, answer.headers);
+      response.end(answer.body);
+      return;
+    }
+    this.#answerOverBody(answer);
+  }
+
+  /** Writes a problem; a 405 names what is allowed in `allow`. */
+  problem(problem: Problem, allow?: readonly string[]): void {
+    this.answer(renderProblem(problem, allow === undefined ? {} : { allow }));
+  }
+
+  /** Writes an answer of JSON text. */
+  json(status: number, body: string): void {
+    const headers = ['content-type', 'application/json', 'content-length', String(Buffer.byteLength(body))];
+    this.answer({ status, headers, body });
+  }
+
+  /**
+   * Answers a request whose body was not read. A short rest is thrown away, so that the connection stays usable; for a long
+   * or unknown one the connection ends. It is not torn down at once: unread bytes would make the kernel send a reset that
+   * can overtake the answer (RFC 9112 section 9.6), so the answer is written whole and the rest is read for a moment.
+   */
+  #answerOverBody(answer: RenderedAnswer): void {
+    const { request, response } = this;
+    const length = Number(request.headers['content-length'] ?? Number.NaN);
+    if (!this.awaitsContinue && length <= this.#context.drainBytes) {
+      response.writeHead(answer.status, answer.headers);
+      response.end(answer.body);
+      request.resume();
+      return;
+    }
+    response.shouldKeepAlive = false;
+    response.writeHead(answer.status, answer.headers);
+    if (this.awaitsContinue) {
+      response.end(answer.body);
+      return;
+    }
+    response.write(answer.body);
+    let left = this.#context.drainBytes;
+    const timer = setTimeout(() => response.end(), this.#context.lingerMs);
+    const end = (): void => {
+      clearTimeout(timer);
+      request.off('data', take).off('close', end);
+      response.end();
+    };
+    const take = (chunk: Buffer): void => {
+      left -= chunk.length;
+      if (left < 0) end();
+    };
+    request.on('data', take).once('end', end).once('close', end);
+    request.resume();
+  }
+}
+
+/** What a handler that threw is answered. The error itself is for the log. */
+export function internalError(): Problem {
+  return fault('internal_error', 'the gateway failed while it handled the request; its log says why');
+}

@@ -1,0 +1,265 @@
+import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { type EdgeContext, EdgeExchange, internalError } from './edge-exchange.ts';
+import type { OriginCheck } from './origin.ts';
+import { fault } from './problems.ts';
+import { clientFault, endRaw } from './raw-answer.ts';
+import { checkRequest, type RequestRules } from './request-check.ts';
+import { EDGE_LIMITS, EDGE_TIMEOUTS, type EdgeLimits, type EdgeTimeouts, type EdgeTls } from './server-limits.ts';
+import { parseTarget, type Target } from './target.ts';
+
+/** A protocol upgrade (WebSocket) that `wantsUpgrade` let through. */
+export interface EdgeUpgrade {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly target: Target;
+  readonly secure: boolean;
+}
+
+export interface EdgeOptions {
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly tls?: EdgeTls;
+  readonly limits?: Partial<EdgeLimits>;
+  readonly timeouts?: Partial<EdgeTimeouts>;
+  /** Looks at `Host` and `Origin` before anything else does. */
+  readonly checkOrigin?: OriginCheck;
+  /** Answers one request. A throw or a rejection is answered 500. */
+  readonly handle: (exchange: EdgeExchange) => void | Promise<void>;
+  /** Whether a path may be upgraded; nothing may where it is absent. */
+  readonly wantsUpgrade?: (path: string) => boolean;
+  readonly upgrade?: (upgrade: EdgeUpgrade) => void;
+  /** Told of every error that a client was answered 500 for, for the log. */
+  readonly onError?: (error: unknown) => void;
+}
+
+export interface EdgeServer {
+  /** Starts to listen; rejects where the address cannot be had. */
+  listen(): Promise<AddressInfo>;
+  /**
+   * Stops to accept, lets every accepted request finish (with `Connection: close`), then ends what is left after
+   * `graceMs`. Answers how many requests were cut off.
+   */
+  close(options: { readonly graceMs: number }): Promise<{ readonly cutOff: number }>;
+  /** Requests that are not answered yet. */
+  readonly active: number;
+}
+
+/**
+ * The server that every request comes in by: node:http with its strict parser, made stricter where the parser still lets
+ * through what another reader could take differently. Not listening yet.
+ */
+export function createEdgeServer(options: EdgeOptions): EdgeServer {
+  return new Edge(options);
+}
+
+class Edge implements EdgeServer {
+  readonly #options: EdgeOptions;
+  readonly #limits: EdgeLimits;
+  readonly #context: EdgeContext;
+  readonly #rules: RequestRules;
+  readonly #server: Server;
+  /** Responses that are not finished, by connection, oldest first. */
+  readonly #open = new Map<Duplex, ServerResponse[]>();
+  /** Connections that were upgraded: the server itself no longer knows them. */
+  readonly #upgraded = new Set<Duplex>();
+  #active = 0;
+  #closing = false;
+
+  constructor(options: EdgeOptions) {
+    const limits = { ...EDGE_LIMITS, ...options.limits };
+    const timeouts = { ...EDGE_TIMEOUTS, ...options.timeouts };
+    this.#options = options;
+    this.#limits = limits;
+    this.#rules = {
+      headers: limits.headers,
+      targetLength: limits.targetLength,
+      ...(options.checkOrigin === undefined ? {} : { checkOrigin: options.checkOrigin }),
+    };
+    this.#context = {
+      secure: options.tls !== undefined,
+      drainBytes: limits.drainBytes,
+      lingerMs: timeouts.lingerMs,
+    };
+    const settings = {
+      insecureHTTPParser: false,
+      joinDuplicateHeaders: false,
+      // The check below answers a request without Host in the gateway's own words.
+      requireHostHeader: false,
+      maxHeaderSize: limits.headerBytes,
+      headersTimeout: timeouts.headersMs,
+      requestTimeout: timeouts.requestMs,
+      keepAliveTimeout: timeouts.keepAliveMs,
+      connectionsCheckingInterval: Math.max(50, Math.min(1_000, timeouts.headersMs / 4, timeouts.requestMs / 4)),
+      noDelay: true,
+      shouldUpgradeCallback: (request: IncomingMessage) => this.#mayUpgrade(request),
+    };
+    this.#server =
+      options.tls === undefined
+        ? createHttpServer(settings)
+        : createHttpsServer({
+            ...settings,
+            cert: options.tls.cert,
+            key: options.tls.key,
+            minVersion: 'TLSv1.2',
+            handshakeTimeout: timeouts.tlsHandshakeMs,
+            ALPNProtocols: ['http/1.1'],
+            ...(options.tls.clientCa === undefined
+              ? {}
+              : { ca: options.tls.clientCa, requestCert: true, rejectUnauthorized: true }),
+          });
+    // node:http drops what is beyond its count without a word; `checkRawHeaders` counts instead.
+    this.#server.maxHeadersCount = 0;
+    this.#server.maxConnections = limits.connections;
+    this.#server
+      .on('request', (request, response) => this.#take(request, response, false))
+      .on('checkContinue', (request, response) => this.#take(request, response, true))
+      .on('checkExpectation', (request, response) => this.#take(request, response, false))
+      .on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+      .on('connect', (_request, socket) => endRaw(socket, fault('method_not_allowed', 'CONNECT is not served here')))
+      .on('clientError', (error, socket) => this.#clientError(error, socket));
+  }
+
+  get active(): number {
+    return this.#active;
+  }
+
+  listen(): Promise<AddressInfo> {
+    const { host, port } = this.#options.listen;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject);
+      this.#server.listen({ host, port, backlog: 1024 }, () => {
+        this.#server.off('error', reject);
+        this.#server.on('error', (error) => this.#options.onError?.(error));
+        const address = this.#server.address();
+        if (address === null || typeof address === 'string') reject(new TypeError('the server listens on no port'));
+        else resolve(address);
+      });
+    });
+  }
+
+  async close({ graceMs }: { readonly graceMs: number }): Promise<{ readonly cutOff: number }> {
+    this.#closing = true;
+    // What the kernel has already received is parsed before idle connections are ended: two turns of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    let cutOff = 0;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(() => {
+        cutOff = this.#active;
+        this.#server.closeAllConnections();
+        for (const socket of this.#open.keys()) socket.destroy();
+        for (const socket of this.#upgraded) socket.destroy();
+      }, graceMs);
+      this.#server.close(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+      for (const responses of this.#open.values()) {
+        for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = false;
+      }
+    });
+    return { cutOff };
+  }
+
+  #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
+    const waiting = this.#track(request.socket, response);
+    if (this.#closing) response.shouldKeepAlive = false;
+    const target = checkRequest(request, this.#rules, { awaitsContinue, upgrades: false });
+    if ('problem' in target) {
+      // What follows a request that was refused for its form may be the rest of a trick: it is not read as a request.
+      response.shouldKeepAlive = false;
+      new EdgeExchange(request, response, { path: '', query: '' }, this.#context, awaitsContinue).problem(
+        target.problem,
+      );
+      return;
+    }
+    const exchange = new EdgeExchange(request, response, target, this.#context, awaitsContinue);
+    if (waiting > this.#limits.pipelined) {
+      response.shouldKeepAlive = false;
+      exchange.problem(
+        fault('too_many_requests', 'too many requests wait on this connection; wait for answers', {
+          retryAfterSeconds: 1,
+        }),
+      );
+      return;
+    }
+    try {
+      const handled = this.#options.handle(exchange);
+      if (handled !== undefined) handled.catch((error: unknown) => this.#failed(exchange, error));
+    } catch (error) {
+      this.#failed(exchange, error);
+    }
+  }
+
+  #failed(exchange: EdgeExchange, error: unknown): void {
+    this.#options.onError?.(error);
+    const { response } = exchange;
+    if (!response.headersSent) exchange.problem(internalError());
+    else if (!response.writableEnded) response.destroy();
+  }
+
+  #track(socket: Duplex, response: ServerResponse): number {
+    this.#active += 1;
+    let open = this.#open.get(socket);
+    if (open === undefined) {
+      open = [];
+      this.#open.set(socket, open);
+    }
+    const waiting = open.push(response);
+    response.once('close', () => {
+      this.#active -= 1;
+      if (open.length === 1) this.#open.delete(socket);
+      open.splice(open.indexOf(response), 1);
+    });
+    return waiting;
+  }
+
+  #mayUpgrade(request: IncomingMessage): boolean {
+    const { wantsUpgrade, upgrade } = this.#options;
+    if (wantsUpgrade === undefined || upgrade === undefined) return false;
+    const target = parseTarget(request.url ?? '', this.#limits.targetLength);
+    return 'path' in target && request.method === 'GET' && wantsUpgrade(target.path);
+  }
+
+  #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    const target = checkRequest(request, this.#rules, { awaitsContinue: false, upgrades: true });
+    if ('problem' in target) {
+      endRaw(socket, target.problem);
+      return;
+    }
+    this.#upgraded.add(socket);
+    socket.once('close', () => this.#upgraded.delete(socket));
+    try {
+      this.#options.upgrade?.({ request, socket, head, target, secure: this.#context.secure });
+    } catch (error) {
+      this.#options.onError?.(error);
+      endRaw(socket, internalError());
+    }
+  }
+
+  /**
+   * Bytes that are no HTTP, or that came too slowly. Where an earlier request of the connection still waits for its answer
+   * the connection ends with that answer; a second answer in between would be taken for the first.
+   */
+  #clientError(error: Error, socket: Duplex): void {
+    const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+    const open = this.#open.get(socket) ?? [];
+    const [first] = open;
+    if (code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    if (first !== undefined && (open.length > 1 || first.req.complete)) {
+      if (open.every((response) => response.headersSent)) socket.destroy();
+      for (const response of open) if (!response.headersSent) response.shouldKeepAlive = false;
+      return;
+    }
+    // An answer that has begun goes out as far as it is written; that it is cut off shows, where it is.
+    if (first?.headersSent === true) socket.end(() => socket.destroy());
+    else endRaw(socket, clientFault(code));
+  }
+}
