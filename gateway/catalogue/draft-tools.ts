@@ -145,6 +145,7 @@ function readAgents(id: string, route: RouteConfig, words: ToolWords, log: Probl
 
 /** Tells entries of `tools`, `include` and `exclude` that no tool of the route meets. */
 function checkEntriesMeet(route: RouteConfig, source: RouteSource, log: ProblemLog): void {
+  if (!source.complete && source.tools.length === 0) return;
   const names = source.tools.map((tool) => tool.name);
   const check = (glob: string, path: ConfigPath): void => {
     if (names.some((name) => matchesGlob(glob, name))) return;

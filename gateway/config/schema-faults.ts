@@ -57,7 +57,8 @@ export function nearestWord(word: string, words: Iterable<string>): string | und
 export function suggest(word: string, words: readonly string[]): string {
   const near = nearestWord(word, words);
   if (near !== undefined) return `; did you mean \`${near}\`?`;
-  if (words.length === 0) return '';
+  // A long list is no suggestion; the reference has it.
+  if (words.length === 0 || words.length > 12) return '';
   return `; there ${words.length === 1 ? 'is' : 'are'} ${words.map((known) => `\`${known}\``).join(', ')}`;
 }
 
@@ -147,7 +148,7 @@ function faultOf(error: SchemaError, path: ConfigPath): ShapeFault {
       const why =
         error.keyword === 'pattern' && typeof description === 'string'
           ? lowerFirst(description)
-          : `it ${error.message}`;
+          : `it ${RULES[error.keyword]?.(String(error.schema)) ?? error.message}`;
       const message = `${shown(data)} does not fit: ${why}`;
       return named === undefined
         ? { code: 'wrong_value', path, message, part: 'value' }
@@ -155,6 +156,18 @@ function faultOf(error: SchemaError, path: ConfigPath): ShapeFault {
     }
   }
 }
+
+/** What the schema's keywords ask for, in words. */
+const RULES: Readonly<Record<string, (limit: string) => string>> = {
+  minimum: (limit) => `must be at least ${limit}`,
+  maximum: (limit) => `must be at most ${limit}`,
+  exclusiveMinimum: (limit) => `must be over ${limit}`,
+  minLength: () => 'must not be empty',
+  maxLength: (limit) => `must have at most ${limit} characters`,
+  minItems: () => 'must not be empty',
+  minProperties: () => 'must not be empty',
+  uniqueItems: () => 'must not hold anything twice',
+};
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: 'a mapping',
@@ -195,7 +208,7 @@ function shown(value: JsonValue): string {
 }
 
 function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
+  return text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 }
 
 function isBelow(pointer: string, outer: string): boolean {

@@ -2,9 +2,11 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { CompiledSchema } from '../../policy/tool.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 
+const ajv = new Ajv2020({ allErrors: true, strict: false });
+
 /** A schema compiler that is enough for configurations: plain objects, closed by what the schema itself says. */
 export function compileSchema(schema: JsonObject): CompiledSchema {
-  const validate = new Ajv2020({ allErrors: true, strict: false }).compile(schema);
+  const validate = ajv.compile(schema);
   return {
     validate: (value) => {
       validate(value);
