@@ -20,7 +20,7 @@ export interface CompiledSchema {
   /** Whether the schema declares a member at a dotted path (`card.number`). */
   readonly declares: (path: string) => boolean;
   /** As given. */
-  readonly schema: JsonObject | boolean;
+  readonly schema: JsonObject;
 }
 
 /** `after: [...]`: an earlier call of `tool` ran; `bind` ties arguments of this call to fields of its result. */

@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { openView } from '../../policy/session.ts';
-import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Tool } from '../../policy/tool.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
 import {
   evaluateReceipt,
   type ReceiptCall,

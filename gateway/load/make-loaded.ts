@@ -3,7 +3,7 @@ import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { policyDigest } from '../../receipts/digest.ts';
 import type { BuiltCatalogue } from '../catalogue/build.ts';
 import type { Config } from '../config/config.ts';
-import { policyMaterial } from '../config/policy-material.ts';
+import { policyMaterial } from '../catalogue/policy-material.ts';
 import type { Upstream } from '../exchange.ts';
 import type { Loaded } from '../loaded.ts';
 import { makeIssuers } from './issuers.ts';

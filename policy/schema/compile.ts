@@ -25,9 +25,9 @@ export interface SchemaOptions {
 }
 
 /** A schema ready to check arguments or results. */
-export interface CompiledSchema {
+export interface CompiledSchema<S extends JsonObject | boolean = JsonObject | boolean> {
   /** The schema as given. */
-  readonly schema: JsonObject | boolean;
+  readonly schema: S;
   /** Why the schema cannot be enforced in full; empty where it can. */
   readonly partial: readonly string[];
   /** Why the schema cannot be used at all, so that `validate` refuses everything; undefined where it can. */
@@ -96,7 +96,10 @@ function workshopFor(document: SchemaDocument, options: SchemaOptions): Workshop
  * Prepares a schema. Nothing is read or compiled before it is asked for, so that a document of thousands of operations
  * loads at once; schemas of one `document` share what they have in common.
  */
-export function compileSchema(schema: JsonObject | boolean, options: SchemaOptions = {}): CompiledSchema {
+export function compileSchema<S extends JsonObject | boolean>(
+  schema: S,
+  options: SchemaOptions = {},
+): CompiledSchema<S> {
   const base = options.base ?? DEFAULT_BASE;
   const document =
     options.document ??
@@ -116,15 +119,15 @@ export function resultField(schema: CompiledSchema | undefined, path: string): b
   return schema?.declares(path) ?? false;
 }
 
-class LazySchema implements CompiledSchema {
-  readonly schema: JsonObject | boolean;
+class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
+  readonly schema: S;
   readonly #workshop: Workshop;
   readonly #scope: Scope;
   #read: { node: SchemaNode; partial: readonly string[]; unusable: string | undefined } | undefined;
   #shape: Shape | undefined;
   #first: ValidateFunction | undefined;
 
-  constructor(schema: JsonObject | boolean, workshop: Workshop, scope: Scope) {
+  constructor(schema: S, workshop: Workshop, scope: Scope) {
     this.schema = schema;
     this.#workshop = workshop;
     this.#scope = scope;
