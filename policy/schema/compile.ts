@@ -1,9 +1,10 @@
 import type { ValidateFunction } from 'ajv';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import type { Dialect, Direction } from './dialect.ts';
+import { type Dialect, type Direction, isArray } from './dialect.ts';
 import { DEFAULT_BASE, SchemaDocument, type Scope } from './document.ts';
 import { allowSteps, Engine } from './engine.ts';
 import { faultsOfErrors, sortFaults } from './faults.ts';
+import { kindOfShape, type ValueKind } from './kinds.ts';
 import type { Lowering, Precision } from './lower.ts';
 import { SchemaError, type SchemaNode, SchemaReader } from './node.ts';
 import { partialReasons } from './partial.ts';
@@ -41,6 +42,10 @@ export interface CompiledSchema<S extends JsonObject | boolean = JsonObject | bo
   validate(value: JsonValue): readonly SchemaFault[];
   /** Whether the schema declares a field: names joined by dots, numbers for items (`customer.emails.0`). */
   declares(path: string): boolean;
+  /** What a top-level argument may be, for reading it from text. Undefined for one that is not declared. */
+  kindOf(argument: string): ValueKind | undefined;
+  /** The names that the top level requires of every instance. */
+  readonly required: readonly string[];
 }
 
 const MAX_FAULTS = 20;
@@ -175,6 +180,26 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
       if (shape === undefined) return false;
     }
     return true;
+  }
+
+  kindOf(argument: string): ValueKind | undefined {
+    const { shapes } = this.#workshop;
+    const member = shapes.member(this.#place(), argument);
+    return member === undefined ? undefined : kindOfShape(member, shapes);
+  }
+
+  get required(): readonly string[] {
+    const names = new Set<string>();
+    const visit = (node: SchemaNode | undefined, seen: Set<SchemaNode>): void => {
+      if (node === undefined || seen.has(node)) return;
+      seen.add(node);
+      const { required } = node.assertions;
+      if (isArray(required)) for (const name of required) names.add(String(name));
+      visit(node.reference(), seen);
+      for (const branch of node.allOf) visit(branch, seen);
+    };
+    visit(this.#node().node, new Set());
+    return [...names];
   }
 
   #node(): { node: SchemaNode; partial: readonly string[]; unusable: string | undefined } {
