@@ -1,4 +1,5 @@
-import type { CompiledSchema } from '../../policy/tool.ts';
+import type { CompiledSchema } from '../../policy/schema/compile.ts';
+import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, ProblemLog } from '../config/problem.ts';
@@ -9,7 +10,7 @@ import type { ToolSource } from './tool-source.ts';
 import type { ToolWords } from './words.ts';
 
 /** Compiles a JSON Schema. Throws an Error whose message says what is wrong where it is none. */
-export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: string }) => CompiledSchema;
+export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: Dialect }) => CompiledSchema;
 
 /** A tool while the catalogue is being made: its own words read, names of others not yet resolved. */
 export interface ToolDraft {

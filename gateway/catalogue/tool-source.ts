@@ -1,3 +1,4 @@
+import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, Problem } from '../config/problem.ts';
@@ -14,7 +15,7 @@ export interface ToolSource {
   /** JSON Schema of the result, where one is declared. */
   readonly result?: JsonObject;
   /** Dialect of both schemas where they name none themselves. */
-  readonly dialect?: string;
+  readonly dialect?: Dialect;
   /** `said`: the operator said so here. `assumed`: it follows from the kind; any word wins. Absent: a word must say. */
   readonly writes?: { readonly said: boolean } | { readonly assumed: boolean };
   /** What `reads_outside` is where no word says. */

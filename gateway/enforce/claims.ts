@@ -69,7 +69,7 @@ export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, place: P
 export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<Repeat | undefined> {
   const { tool } = read;
   if (tool === undefined || read.request.purpose !== 'forward') return undefined;
-  if (tool.input.validate(read.call.arguments).length > 0) return undefined;
+  if (read.call.faults.length > 0 || tool.input.validate(read.call.arguments).length > 0) return undefined;
   const scopeKey = scopeKeyOf(gateway, read);
   if (scopeKey === undefined) {
     const missing = read.loaded.idempotencyRequired.has(tool.id) && read.request.via !== 'engine';

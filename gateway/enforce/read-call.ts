@@ -1,6 +1,7 @@
 import type { Call } from '../../policy/call.ts';
 import { findTool } from '../../policy/catalogue.ts';
-import type { Tool } from '../../policy/tool.ts';
+import type { SchemaFault } from '../../policy/schema/walk.ts';
+import { NO_FAULTS, type Tool } from '../../policy/tool.ts';
 import { type CanonicalJson, canonicalize } from '../../receipts/canonical.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { EnforceRequest } from '../exchange.ts';
@@ -32,6 +33,7 @@ export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
     tool: request.tool,
     arguments: args,
     caller,
+    faults: faultsOf(loaded, request, tool, args),
     filled,
     origins: members.origins,
     turns: members.turns,
@@ -51,6 +53,18 @@ export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
     canonical: canonicalize(args),
     canonicalOrigins: canonicalize(members.origins),
   };
+}
+
+/** What cannot be read or carried; looked at only where the arguments fit the schema, which says more of what is wrong. */
+function faultsOf(
+  loaded: Loaded,
+  request: EnforceRequest,
+  tool: Tool | undefined,
+  args: JsonObject,
+): readonly SchemaFault[] {
+  if (request.faults !== undefined && request.faults.length > 0) return request.faults;
+  if (tool === undefined || tool.input.validate(args).length > 0) return NO_FAULTS;
+  return loaded.upstreams.get(tool.server)?.check(tool, args) ?? NO_FAULTS;
 }
 
 function lookUp(loaded: Loaded, requested: string, agent: string): Tool | undefined {

@@ -19,8 +19,8 @@ import { makeLoaded } from '../load/make-loaded.ts';
 import { readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
-import { openHttpUpstreams } from '../routes/http-upstream.ts';
-import { makeRouteTable, type RouteTable } from '../routes/route-table.ts';
+import { openRoutes } from '../routes/open-routes.ts';
+import type { RouteTable } from '../routes/route-table.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
@@ -130,7 +130,7 @@ async function load(options: RunOptions): Promise<Read> {
 }
 
 function makeSurface({ config, built }: Read, signing: SigningKey, url: string): Surface {
-  const upstreams = openHttpUpstreams(built, config);
+  const { table: routes, upstreams } = openRoutes(config, built);
   const approveAt = `${config.console.url ?? url}/console/confirmations`;
   const loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt });
   const authenticate = createAuthenticator({
@@ -138,7 +138,7 @@ function makeSurface({ config, built }: Read, signing: SigningKey, url: string):
     approvers: config.approvers,
     agents: new Set(config.agents.keys()),
   });
-  return { config, loaded, authenticate, upstreams, routes: makeRouteTable(built) };
+  return { config, loaded, authenticate, upstreams, routes };
 }
 
 /** The listener and the surface that it serves, which a reload swaps under it. */

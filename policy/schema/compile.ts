@@ -26,7 +26,7 @@ export interface SchemaOptions {
 }
 
 /** A schema ready to check arguments or results. */
-export interface CompiledSchema<S extends JsonObject | boolean = JsonObject | boolean> {
+export interface CompiledSchema<S extends JsonObject | boolean = JsonObject> {
   /** The schema as given. */
   readonly schema: S;
   /** Why the schema cannot be enforced in full; empty where it can. */
@@ -120,7 +120,7 @@ export function compileSchema<S extends JsonObject | boolean>(
  * Whether a result schema declares a dotted field path (`status`, `customer.id`, `items.0.sku`); false for every path
  * without a schema.
  */
-export function resultField(schema: CompiledSchema | undefined, path: string): boolean {
+export function resultField(schema: CompiledSchema<JsonObject | boolean> | undefined, path: string): boolean {
   return schema?.declares(path) ?? false;
 }
 

@@ -4,7 +4,7 @@ import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { renderTools } from '../../gateway/catalogue/render-tools.ts';
 import { validateConfig } from '../../gateway/catalogue/validate.ts';
 import { credentialDigest, newCredential } from '../../gateway/config/credential.ts';
-import { compileSchema } from './compile-schema.ts';
+import { compileSchema } from '../../policy/schema/compile.ts';
 import { ENV, vector } from './places.ts';
 
 test('validate ends 0 and sums up where the configuration is good', async () => {

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { renderProblems } from '../../gateway/config/problem.ts';
-import { compileSchema } from './compile-schema.ts';
+import { compileSchema } from '../../policy/schema/compile.ts';
 import { ENV, vector } from './places.ts';
 
 /**

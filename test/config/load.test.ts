@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { draftConfigText, loadConfig } from '../../gateway/config/load.ts';
 import { renderProblems } from '../../gateway/config/problem.ts';
-import { compileSchema } from './compile-schema.ts';
+import { compileSchema } from '../../policy/schema/compile.ts';
 import { ENV, vector } from './places.ts';
 
 test('a configuration with every word loads, typed and in the units that its names say', async () => {

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { finishDraft } from '../../gateway/catalogue/load-gateway.ts';
 import { draftConfigText } from '../../gateway/config/load.ts';
 import { hasErrors } from '../../gateway/config/problem.ts';
-import { compileSchema } from './compile-schema.ts';
+import { compileSchema } from '../../policy/schema/compile.ts';
 import { ENV, vector } from './places.ts';
 
 const PATH = vector('good/every-word.yaml');

@@ -5,8 +5,8 @@ import { finishDraft } from '../../gateway/catalogue/load-gateway.ts';
 import { policyMaterial } from '../../gateway/catalogue/policy-material.ts';
 import { draftConfigText } from '../../gateway/config/load.ts';
 import { renderProblems } from '../../gateway/config/problem.ts';
+import { compileSchema } from '../../policy/schema/compile.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
-import { compileSchema } from './compile-schema.ts';
 
 const TEXT = `listen: 127.0.0.1:8080
 keys: {signing: ./a.pem}

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { reload } from '../../gateway/catalogue/reload.ts';
 import { watchConfig } from '../../gateway/config/watch.ts';
-import { compileSchema } from './compile-schema.ts';
+import { compileSchema } from '../../policy/schema/compile.ts';
 
 const TEXT = `listen: 127.0.0.1:8080
 agents: {desk: {}}
