@@ -190,6 +190,8 @@ class AnswerStream extends Readable {
   constructor(controller: Controller) {
     super();
     this.#controller = controller;
+    // It may break before anybody reads it; whoever does then still finds the error.
+    this.on('error', ignored);
   }
 
   /** The upstream has sent all of it. */
@@ -208,6 +210,10 @@ class AnswerStream extends Readable {
     }
     callback(error);
   }
+}
+
+function ignored(): undefined {
+  return undefined;
 }
 
 /**

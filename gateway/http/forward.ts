@@ -105,6 +105,10 @@ class PooledUpstream implements HttpUpstream {
         return { kind: 'not_sent', code: 'not_recorded', why: `the call could not be recorded (${message(error)})` };
       }
     }
+    // undici would send a whole URL as an absolute-form target, for a proxy to follow.
+    if (!call.rawPath.startsWith('/')) {
+      return { kind: 'not_sent', code: 'bad_path', why: 'the path of the request does not begin with a slash' };
+    }
     if (call.abort?.aborted === true) return notSent(new GaveUp('client_gone', 'the client went away'));
     return new Promise((resolve) => {
       const handler = new ForwardHandler(call, resolve);
