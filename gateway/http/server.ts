@@ -1,6 +1,6 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type EdgeContext, EdgeExchange, internalError } from './edge-exchange.ts';
 import type { OriginCheck } from './origin.ts';
@@ -55,6 +55,9 @@ export function createEdgeServer(options: EdgeOptions): EdgeServer {
   return new Edge(options);
 }
 
+/** How long, once the server closes, a request may take to arrive whole enough to be one. */
+const SETTLE_MS = 1_000;
+
 class Edge implements EdgeServer {
   readonly #options: EdgeOptions;
   readonly #limits: EdgeLimits;
@@ -63,6 +66,7 @@ class Edge implements EdgeServer {
   readonly #server: Server;
   /** Responses that are not finished, by connection, oldest first. */
   readonly #open = new Map<Duplex, ServerResponse[]>();
+  readonly #sockets = new Set<Socket>();
   /** Connections that were upgraded: the server itself no longer knows them. */
   readonly #upgraded = new Set<Duplex>();
   #active = 0;
@@ -114,6 +118,10 @@ class Edge implements EdgeServer {
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = limits.connections;
     this.#server
+      .on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+        this.#sockets.add(socket);
+        socket.once('close', () => this.#sockets.delete(socket));
+      })
       .on('request', (request, response) => this.#take(request, response, false))
       .on('checkContinue', (request, response) => this.#take(request, response, true))
       .on('checkExpectation', (request, response) => this.#take(request, response, false))
@@ -147,21 +155,33 @@ class Edge implements EdgeServer {
     await new Promise((resolve) => setImmediate(resolve));
     let cutOff = 0;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => {
+      const grace = setTimeout(() => {
         cutOff = this.#active;
-        this.#server.closeAllConnections();
-        for (const socket of this.#open.keys()) socket.destroy();
+        for (const socket of this.#sockets) socket.destroy();
         for (const socket of this.#upgraded) socket.destroy();
       }, graceMs);
+      // node:http takes a connection that never sent a byte for a busy one, and looks after no timeout once it is closed.
+      const settle = setTimeout(() => this.#endSilent(() => true), Math.min(graceMs, SETTLE_MS));
+      const sweep = setInterval(() => this.#server.closeIdleConnections(), 50);
       this.#server.close(() => {
-        clearTimeout(timer);
+        clearTimeout(grace);
+        clearTimeout(settle);
+        clearInterval(sweep);
         resolve();
       });
+      this.#endSilent((socket) => socket.bytesRead === 0);
       for (const responses of this.#open.values()) {
         for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = false;
       }
     });
     return { cutOff };
+  }
+
+  /** Ends connections on which no request waits for its answer. */
+  #endSilent(which: (socket: Socket) => boolean): void {
+    for (const socket of this.#sockets) {
+      if (!this.#open.has(socket) && !this.#upgraded.has(socket) && which(socket)) socket.destroy();
+    }
   }
 
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
