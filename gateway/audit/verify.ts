@@ -147,6 +147,7 @@ function conclude(check: ChainCheck, options: VerifyOptions, partial: string | u
     return cannotTell(
       check,
       `\`${partial}\` ends in the middle of a line: it is being written, was cut, or its writer crashed`,
+      vouchedTo,
     );
   if (vouchedTo === last.seq)
     return { exit: 0, report: { verdict: 'intact', why: intact(check), ...facts(check, vouchedTo) } };
