@@ -124,7 +124,7 @@ async function readFile(
         continue;
       }
       untilMs ??= performance.now() + settleMs;
-      if (isSettled(check) || performance.now() >= untilMs) break;
+      if (isSettled(check) || check.inDoubt || performance.now() >= untilMs) break;
       await wait(LOOK_AGAIN_MS);
     }
     return { line, partial: reader.partial() !== undefined };

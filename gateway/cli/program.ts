@@ -31,16 +31,18 @@ export function createProgram(): Command {
  * where there is no answer. Never rejects.
  */
 export async function runToolgate(args: readonly string[]): Promise<void> {
-  // `toolgate audit query ... | head`: the reader has all that it wanted.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit();
-    throw error;
-  });
+  if (!process.stdout.listeners('error').includes(endWithReader)) process.stdout.on('error', endWithReader);
   try {
     await createProgram().parseAsync([...args], { from: 'user' });
   } catch (error) {
     process.exitCode = report(error);
   }
+}
+
+/** `toolgate audit query ... | head`: the reader has all that it wanted. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit();
+  throw error;
 }
 
 function report(error: unknown): number {
