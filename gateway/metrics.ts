@@ -7,7 +7,7 @@ import type { ClaimState, UndoState } from './store/port.ts';
 import { TallyTable } from './tally.ts';
 
 /** What of the store is counted at each scrape. */
-export interface StoreCounts {
+interface StoreCounts {
   readonly claims: Readonly<Partial<Record<ClaimState, number>>>;
   readonly undos: Readonly<Partial<Record<UndoState, number>>>;
   /** Confirmations that wait for an approver. */

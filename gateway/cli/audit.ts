@@ -100,18 +100,26 @@ export async function runQuery(files: readonly string[], options: QueryOptions):
     ...(until === undefined ? {} : { untilMs: parseTime(until) }),
   };
   let shown = 0;
+  let text = '';
   try {
     if (most === 0) return;
     for (const line of queryAudit(files, filter)) {
-      await print(json === true ? `${line.text}\n` : renderLine(line));
-      if (++shown >= most) break;
+      text += json === true ? `${line.text}\n` : renderLine(line);
+      // A screenful first, so that somebody who looks has something to see; then as much at once as a pipe takes.
+      if (++shown <= 50 || text.length >= PRINT_CHARS) {
+        await print(text);
+        text = '';
+      }
+      if (shown >= most) break;
     }
+    if (text !== '') await print(text);
   } catch (error) {
     throw new CliFault(2, `cannot read the log: ${error instanceof Error ? error.message : String(error)}`);
   }
   if (shown === 0 && json !== true) process.stderr.write('no line fits\n');
 }
 
+const PRINT_CHARS = 65_536;
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A moment in RFC 3339, or how long ago. */

@@ -1,8 +1,13 @@
-import { once } from 'node:events';
-
-/** Writes to standard output, and waits where its reader is slow, so that a long answer does not pile up in memory. */
-export async function print(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+/**
+ * Writes to standard output and resolves when that has taken it, so that a long answer does not pile up in memory, and
+ * a reader that has gone is noticed. Where it cannot be written the program ends (`program.ts`).
+ */
+export function print(text: string): Promise<void> {
+  return new Promise((resolve) => {
+    process.stdout.write(text, (error) => {
+      if (error === null || error === undefined) resolve();
+    });
+  });
 }
 
 /** One value as JSON, two spaces deep, for scripts and people alike. */

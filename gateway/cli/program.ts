@@ -42,7 +42,8 @@ export async function runToolgate(args: readonly string[]): Promise<void> {
 /** `toolgate audit query ... | head`: the reader has all that it wanted. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit();
-  throw error;
+  process.stderr.write(`error: cannot write to standard output: ${error.message}\n`);
+  process.exit(2);
 }
 
 function report(error: unknown): number {

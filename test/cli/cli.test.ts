@@ -38,6 +38,8 @@ async function toolgate(...args: string[]): Promise<Ran> {
     stream.write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
       if (typeof chunk !== 'string') return Reflect.apply(write, stream, [chunk, ...rest]);
       said[name] += chunk;
+      const done = rest.at(-1);
+      if (typeof done === 'function') process.nextTick(done);
       return true;
     };
     return () => {
@@ -184,4 +186,15 @@ test('a log is verified and looked through from the command line', async () => {
   const report = JSON.parse(tampered.stdout) as { verdict: string; fault: { line: number; seq: number } };
   assert.equal(report.verdict, 'tampered');
   assert.deepEqual([report.fault.line, report.fault.seq], [3, 2]);
+});
+
+test('a reader that has seen enough ends a query', async () => {
+  const file = join(dir, 'long.jsonl');
+  const log = await openLog(file);
+  for (let i = 0; i < 200; i++) await Promise.all(Array.from({ length: 100 }, (_, step) => log.append(decision(step))));
+  await log.close();
+  const run = `"$0" "$1" audit query "$2" | head -n 1; echo "$\{PIPESTATUS[0]}"`;
+  const child = spawnSync('bash', ['-c', run, process.execPath, MAIN, file], { encoding: 'utf8' });
+  assert.match(child.stdout, /^\S+ open\n0\n$/);
+  assert.equal(child.stderr, '');
 });
