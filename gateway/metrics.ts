@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { REASONS, type ReasonCode } from '../policy/reasons.ts';
 import type { Decision } from '../receipts/history.ts';
-import type { AuditLag } from './audit/audit-log.ts';
+import type { AuditLag } from './audit/options.ts';
 import type { CallOutcome } from './exchange.ts';
 import type { ClaimState, UndoState } from './store/port.ts';
 import { TallyTable } from './tally.ts';

@@ -32,16 +32,24 @@ export interface QueryOptions {
 /** A log that was written to so lately is being written, and its next checkpoint is soon to come. */
 const LIVE_MS = 5_000;
 const SETTLE_MS = 3_000;
+const BESIDE = ['.lock', '.state', '.state.new'];
 const DECISIONS = ['allow', 'confirm', 'refuse'];
 
 /** Verifies, prints what is found, and resolves with the exit code. Throws `CliFault` for a key or anchor that is none. */
-export async function runVerify(files: readonly string[], options: VerifyCliOptions): Promise<0 | 1 | 2> {
+export async function runVerify(given: readonly string[], options: VerifyCliOptions): Promise<0 | 1 | 2> {
+  const files = logsOf(given);
   const keys = (options.publicKey ?? []).map((text) => nodeCrypto.publicKey(readPublicBytes(text)));
   const anchor = options.anchor === undefined ? {} : { anchor: parseAnchor(options.anchor) };
   const settleMs = keys.length > 0 && files.some(isLive) ? SETTLE_MS : 0;
   const { exit, report } = await verifyAudit(files, { keys, settleMs, ...anchor });
   await (options.json === true ? printJson(report) : print(renderReport(report)));
   return exit;
+}
+
+/** `audit.jsonl*` of a shell takes in the lock and the note that stand beside a log, and they are none. */
+function logsOf(files: readonly string[]): readonly string[] {
+  if (files.length < 2) return files;
+  return files.filter((file) => !BESIDE.some((ending) => file.endsWith(ending)));
 }
 
 function renderReport(report: AuditReport): string {
@@ -89,7 +97,8 @@ function toAnchor(seq: unknown, hash: unknown): ChainHead | undefined {
 }
 
 /** Prints the lines that fit. Throws `CliFault` for a filter that says nothing, or a file that cannot be read. */
-export async function runQuery(files: readonly string[], options: QueryOptions): Promise<void> {
+export async function runQuery(given: readonly string[], options: QueryOptions): Promise<void> {
+  const files = logsOf(given);
   const { since, until, limit, json, ...equal } = options;
   if (equal.decision !== undefined && !DECISIONS.includes(equal.decision))
     throw new CliFault(2, `\`${equal.decision}\` is no decision; there are ${DECISIONS.join(', ')}`);

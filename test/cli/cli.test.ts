@@ -162,6 +162,8 @@ test('a log is verified and looked through from the command line', async () => {
 
   const intact = await toolgate('audit', 'verify', file, '--public-key', made.public_key);
   assert.equal(intact.status, 0, intact.stdout);
+  const beside = await toolgate('audit', 'verify', file, `${file}.state`, '--public-key', made.public_key);
+  assert.equal(beside.status, 0, beside.stdout);
   const anchor = /anchor +(\S+)/.exec(intact.stdout)?.[1] ?? '';
   assert.equal((await toolgate('audit', 'verify', file, '--anchor', anchor)).status, 0);
   assert.equal((await toolgate('audit', 'verify', file)).status, 2);
