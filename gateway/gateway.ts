@@ -4,7 +4,7 @@ import type { AuditLog } from './audit/audit-log.ts';
 import type { Loaded } from './loaded.ts';
 import type { Log } from './log.ts';
 import type { Sessions } from './sessions.ts';
-import type { Operation, Store } from './store/port.ts';
+import type { CommitResult, Operation, Store } from './store/port.ts';
 
 /** The running gateway: what lives as long as the process, and the config as last loaded. */
 export interface Gateway {
@@ -24,6 +24,8 @@ export interface Gateway {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: (length: number) => Uint8Array;
+  /** `store.commit`, with note taken of whether the store can be reached. */
+  readonly commit: (operations: readonly Operation[]) => Promise<CommitResult>;
   /** Commits without anybody waiting: for what a crash may lose. A failure forgets the sessions in memory. */
   readonly commitLater: (operations: readonly Operation[]) => void;
   /** Whether the last commit went through. */

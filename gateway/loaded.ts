@@ -50,6 +50,8 @@ export interface Loaded {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   /** How long a call of the tool may take. */
   readonly timeoutMs: (tool: Tool) => number;
+  /** Tools whose writes must bring an idempotency key. */
+  readonly idempotencyRequired: ReadonlySet<string>;
   readonly conditions: ConditionGate;
   readonly rulebook: RulebookGate;
 }

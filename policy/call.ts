@@ -1,6 +1,7 @@
 import type { Outcome } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { SchemaFault } from './schema/walk.ts';
 import type { SessionView } from './session.ts';
 import type { Tool } from './tool.ts';
 
@@ -23,6 +24,8 @@ export interface Call {
   readonly agent?: string;
   readonly run?: string;
   readonly undoes?: number;
+  /** What of the arguments could not be read out of the request, or cannot be carried in one: row 3 refuses for it. */
+  readonly faults: readonly SchemaFault[];
   /** Arguments that the gateway filled in from `defaults`. */
   readonly filled: ReadonlySet<string>;
   /** Argument → origin word, as sent. */
@@ -51,7 +54,7 @@ export interface StepFacts {
   readonly undoAllowed: boolean;
   /** Compares a value with a field of the step's result, as whoever is believed for that result saw it. */
   readonly compareField: (field: string, value: JsonValue) => 'equal' | 'other' | 'unseen';
-  /** What the undo of this step binds, canonical JSON; absent where it cannot be bound. */
+  /** What of the undo's arguments is bound so far, canonical JSON; absent where nothing is. */
   readonly undoArguments?: string;
 }
 

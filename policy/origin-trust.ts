@@ -1,7 +1,8 @@
 import type { JsonValue } from '../receipts/json-value.ts';
 import type { Call, Snapshot } from './call.ts';
 import { parseOrigin } from './origins/parse-origin.ts';
-import { isTyped } from './origins/typed-values.ts';
+import type { Language } from './origins/typed-numbers.ts';
+import { indexTurns, isTypedIn, type TypedIndex } from './origins/typed-values.ts';
 
 /** Where a value came from, as far as the gateway believes it. */
 export interface BelievedOrigin {
@@ -29,7 +30,7 @@ export function believeOrigin(name: string, value: JsonValue, call: Call, snapsh
   const origin = parseOrigin(claimed);
   switch (origin.kind) {
     case 'typed':
-      return call.caller.host && isTyped(value, call.turns, snapshot.settings.language)
+      return call.caller.host && isTypedIn(value, indexOf(call.turns, snapshot.settings.language))
         ? { word: 'typed', trusted: true }
         : MODEL;
     case 'reply':
@@ -46,4 +47,15 @@ export function believeOrigin(name: string, value: JsonValue, call: Call, snapsh
     default:
       return MODEL;
   }
+}
+
+const INDEXES = new WeakMap<readonly string[], TypedIndex>();
+
+/** The index of a call's turns, made at the first argument that is said to be typed; a call has one language. */
+function indexOf(turns: readonly string[], language: Language): TypedIndex {
+  const known = INDEXES.get(turns);
+  if (known !== undefined) return known;
+  const index = indexTurns(turns, language);
+  INDEXES.set(turns, index);
+  return index;
 }

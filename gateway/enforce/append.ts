@@ -11,7 +11,7 @@ import { newestLate } from '../late-reports.ts';
 import type { Operation, SessionRecord } from '../store/port.ts';
 import type { OpenedSession } from './choose-session.ts';
 import type { ReadCall } from './read-call.ts';
-import { bindUndo } from './undo-arguments.ts';
+import { bindArguments } from './undo-arguments.ts';
 
 export type InSession = Extract<OpenedSession, { kind: 'session' }>;
 
@@ -127,7 +127,7 @@ function operationsOf(
       seen: false,
       forwarded: forwards,
       undoAllowed: false,
-      prevReport: opened.prevReport,
+      reportFrozen: false,
       ...(undoArguments === undefined ? {} : { undoArguments }),
     },
   });
@@ -137,12 +137,10 @@ function operationsOf(
   return operations;
 }
 
-/** What the undo of this call binds, where its arguments alone give it: known before anything is sent. */
+/** What of the call its undo will bind, kept where there is any. */
 function boundByArguments(read: ReadCall, verdict: Verdict): string | undefined {
-  const undo = verdict.tool?.undo;
-  if (undo === undefined || undo === 'none') return undefined;
-  const bound = bindUndo(undo, read.call.arguments, undefined);
-  return bound === undefined ? undefined : canonicalize(bound);
+  const bound = verdict.tool === undefined ? {} : bindArguments(verdict.tool, read.call.arguments);
+  return Object.keys(bound).length === 0 ? undefined : canonicalize(bound);
 }
 
 function lateReportsOf(opened: InSession): readonly LateReport[] {

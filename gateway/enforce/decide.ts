@@ -12,13 +12,13 @@ import type { Problem, ToolCheck } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { headerOf, type Session } from '../sessions.ts';
 import {
-  type ClaimRecord,
   type CommitResult,
   type ConfirmationRecord,
   type Conflict,
   type Operation,
   StoreFault,
 } from '../store/port.ts';
+import type { Checked, Place } from './allowed.ts';
 import { renderCheck } from './answer-check.ts';
 import { type Appended, appendEntry, type InSession, viewOf } from './append.ts';
 import { chooseSession, openSession, type SessionChoice } from './choose-session.ts';
@@ -31,23 +31,8 @@ import { takeSnapshot, withConfirmation } from './snapshot.ts';
 /** How often a call is checked again because another call of its session was recorded first. */
 const MAX_ATTEMPTS = 8;
 
-/** An allowed call, recorded: its entry is appended and, where it needs one, its claim made. */
-export interface Allowed {
-  readonly kind: 'allowed';
-  readonly read: ReadCall;
-  readonly tool: Tool;
-  readonly check: ToolCheck;
-  readonly appended: Appended;
-  /** Absent for a read that needs none. */
-  readonly claim?: ClaimRecord;
-  /** The entry is in memory and rides in the store's next group; nothing waited for it. */
-  readonly unwaited: boolean;
-  /** The decision's line, not yet in the log: nothing is sent before it is. */
-  readonly line: PreparedLine;
-}
-
 export type Decided =
-  | Allowed
+  | Checked
   | { readonly kind: 'held'; readonly check: ToolCheck }
   | { readonly kind: 'problem'; readonly problem: Problem };
 
@@ -115,7 +100,8 @@ async function record(
   const { tool } = verdict;
   const forwards = verdict.decision === 'allow' && tool !== undefined && read.request.purpose === 'forward';
   const needsClaim = forwards && (tool.writes || read.request.members.idempotencyKey !== undefined);
-  const claim = needsClaim ? makeClaim(gateway, read, tool, appended) : undefined;
+  const place = placeOf(appended);
+  const claim = needsClaim ? makeClaim(gateway, read, tool, place) : undefined;
   const asked =
     verdict.decision === 'confirm'
       ? makeConfirmation(gateway, read, opened.session, verdict, {
@@ -169,7 +155,7 @@ async function record(
     await gateway.audit.write(line);
     return { kind: 'held', check };
   }
-  return { kind: 'allowed', read, tool, check, appended, unwaited, line, ...(claim === undefined ? {} : { claim }) };
+  return { kind: 'allowed', read, tool, place, check, unwaited, line, ...(claim === undefined ? {} : { claim }) };
 }
 
 /** Commits; what certainly did not happen takes its audit line with it. */
@@ -180,7 +166,7 @@ async function commitWith(
   operations: readonly Operation[],
 ): Promise<CommitResult> {
   try {
-    const result = await gateway.store.commit(operations);
+    const result = await gateway.commit(operations);
     if (!result.ok) gateway.audit.abandon(line);
     return result;
   } catch (error) {
@@ -269,6 +255,13 @@ function ridesAlong(gateway: Gateway, read: ReadCall, opened: InSession, tool: T
   const alone = gateway.store.kind === 'sqlite' && gateway.storeIsUp();
   const plain = !opened.session.isNew && opened.adopted === undefined && opened.session.record.mode === 'held';
   return alone && plain && read.call.run === undefined && !read.request.wantEntry && read.loaded.unwatched.has(tool.id);
+}
+
+function placeOf(appended: Appended): Place {
+  const { body, record: key, linkText: link } = appended;
+  const { step, agent, run, undoes } = body;
+  const at = { key, sid: key.sid, step, link, agent, own: true };
+  return { ...at, ...(run === undefined ? {} : { run }), ...(undoes === undefined ? {} : { undoes }) };
 }
 
 function entryOf(read: ReadCall, appended: Appended): JsonObject {

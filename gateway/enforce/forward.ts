@@ -5,7 +5,7 @@ import type { Tool } from '../../policy/tool.ts';
 import type { CallOutcome, EnforceAnswer, UpstreamAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StoredAnswer } from '../store/port.ts';
-import type { Allowed } from './decide.ts';
+import type { Allowed } from './allowed.ts';
 import { releaseClaim, type Settled, settle } from './settle.ts';
 
 /** Sends an allowed call once and stores what became of it. */
@@ -32,7 +32,8 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
   const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs);
   return {
     kind: 'forwarded',
-    check: allowed.check,
+    ...(allowed.check === undefined ? {} : { check: allowed.check }),
+    ...(allowed.receipt === undefined ? {} : { receipt: allowed.receipt }),
     answer,
     outcome,
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
@@ -55,7 +56,7 @@ async function markSending(gateway: Gateway, allowed: Allowed): Promise<void> {
   if (claim === undefined) return;
   const { link, fence } = claim;
   const moved = { op: 'move_claim', link, fence, from: ['claimed'], to: 'sending', atMs: gateway.now() } as const;
-  const result = await gateway.store.commit([moved]);
+  const result = await gateway.commit([moved]);
   if (!result.ok) throw new Error('the claim of the call was taken over before it was sent');
 }
 
@@ -70,8 +71,8 @@ async function settleWhenKnown(
     await settle(gateway, allowed, settled);
     return settled.outcome;
   } catch (error) {
-    const { session, head } = allowed.appended.record;
-    gateway.log.error({ err: error, session, step: head?.step }, 'an outcome is not stored yet; trying on');
+    const { key, step } = allowed.place;
+    gateway.log.error({ err: error, session: key.session, step }, 'an outcome is not stored yet; trying on');
     void storeLater(gateway, allowed, settled);
     return 'outcome_unknown';
   }

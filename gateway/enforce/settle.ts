@@ -1,17 +1,16 @@
 import type { Tool } from '../../policy/tool.ts';
-import { canonicalize } from '../../receipts/canonical.ts';
-import { resultBytesDigest, resultDigest } from '../../receipts/digest.ts';
-import { parseJson } from '../../receipts/json.ts';
-import { JsonFault } from '../../receipts/json-fault.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { resultBytesDigest } from '../../receipts/digest.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
+import type { OutcomeEvent } from '../audit/events.ts';
+import { compensatedBy } from '../compensated-step.ts';
 import type { CallOutcome } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
-import type { ClaimRecord, Operation, SessionKey, StoredAnswer } from '../store/port.ts';
-import type { Allowed } from './decide.ts';
-import { fieldDigest, outcomeOf, readBody } from './step-facts.ts';
-import { bindUndo } from './undo-arguments.ts';
+import type { ClaimRecord, Operation, StoredAnswer } from '../store/port.ts';
+import type { Allowed } from './allowed.ts';
+import { parseResult, type ReadResult, readResult } from './read-result.ts';
+import { bindArguments } from './undo-arguments.ts';
 
 /** What became of a sent call, as its answer says. */
 export interface Settled {
@@ -33,29 +32,15 @@ const MAX_ATTEMPTS = 20;
  * binds, the claim's end. Tries again while other calls of the session come first; throws `StoreFault` where the store is away.
  */
 export async function settle(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<void> {
-  const { appended, read } = allowed;
-  const key: SessionKey = appended.record;
+  const { key } = allowed.place;
   await gateway.sessions.inLine(key, async () => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const session = await gateway.sessions.find(key);
       if (session === undefined) throw new Error(`the session of a call that was sent is gone: ${key.session}`);
-      const reports = await reportsOf(gateway, session, allowed, settled);
-      const change = applyReports(session, reports);
-      const line = gateway.audit.prepare({
-        event: 'outcome',
-        by: 'gateway',
-        outcome: settled.outcome,
-        tool: allowed.tool.id,
-        agent: appended.body.agent,
-        caller: read.request.caller.name,
-        session: key.session,
-        step: appended.body.step,
-        latency: { upstream: settled.upstreamMs },
-        ...(read.request.route === undefined ? {} : { route: read.request.route }),
-        ...(appended.body.run === undefined ? {} : { run: appended.body.run }),
-        ...(settled.upstreamStatus === undefined ? {} : { upstream_status: settled.upstreamStatus }),
-        ...(settled.why === undefined ? {} : { why: settled.why }),
-      });
+      const change = allowed.place.own
+        ? applyReports(session, await reportsOf(gateway, session, allowed, settled))
+        : { record: session.record, operations: [] };
+      const line = gateway.audit.prepare(outcomeEvent(allowed, settled));
       const operations: readonly Operation[] = [
         ...change.operations,
         ...claimEnd(gateway, allowed, settled),
@@ -63,7 +48,7 @@ export async function settle(gateway: Gateway, allowed: Allowed, settled: Settle
       ];
       if (allowed.unwaited && gateway.storeIsUp()) gateway.commitLater(operations);
       else {
-        const result = await gateway.store.commit(operations);
+        const result = await gateway.commit(operations);
         if (!result.ok) {
           gateway.audit.abandon(line);
           // Whoever took the claim over says what became of it.
@@ -79,8 +64,28 @@ export async function settle(gateway: Gateway, allowed: Allowed, settled: Settle
         .catch((error: unknown) => gateway.log.error({ err: error }, 'an outcome is not logged yet'));
       return;
     }
-    throw new Error(`the outcome of step ${appended.body.step} of ${key.session} could not be stored for other calls`);
+    throw new Error(`the outcome of step ${allowed.place.step} of ${key.session} could not be stored for other calls`);
   });
+}
+
+function outcomeEvent(allowed: Allowed, settled: Settled): OutcomeEvent {
+  const { place, read, tool } = allowed;
+  const { outcome, upstreamMs, upstreamStatus, why } = settled;
+  return {
+    event: 'outcome',
+    by: 'gateway',
+    outcome,
+    tool: tool.id,
+    agent: place.agent,
+    caller: read.request.caller.name,
+    session: place.key.session,
+    step: place.step,
+    latency: { upstream: upstreamMs },
+    ...(read.request.route === undefined ? {} : { route: read.request.route }),
+    ...(place.run === undefined ? {} : { run: place.run }),
+    ...(upstreamStatus === undefined ? {} : { upstream_status: upstreamStatus }),
+    ...(why === undefined ? {} : { why }),
+  };
 }
 
 /** The claim of a call that nothing was sent for is let go, and its step reported failed. Logs where even that cannot be stored. */
@@ -88,10 +93,7 @@ export async function releaseClaim(gateway: Gateway, allowed: Allowed, why: stri
   try {
     await settle(gateway, allowed, { outcome: 'failed', upstreamMs: 0, why });
   } catch (error) {
-    gateway.log.error(
-      { err: error, session: allowed.appended.record.session },
-      'a claim could not be let go; it lapses',
-    );
+    gateway.log.error({ err: error, session: allowed.place.key.session }, 'a claim could not be let go; it lapses');
   }
 }
 
@@ -101,9 +103,8 @@ async function reportsOf(
   allowed: Allowed,
   settled: Settled,
 ): Promise<readonly StepReport[]> {
-  const { appended, tool, read } = allowed;
-  const { run, undoes, step } = appended.body;
-  const { sid } = session.record;
+  const { place, tool, read } = allowed;
+  const { run, undoes, step } = place;
   const own: StepReport = {
     step,
     tool,
@@ -112,87 +113,34 @@ async function reportsOf(
     believed: true,
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
-    ...(settled.outcome === 'ran' ? readResult(gateway, session, sid, step, tool, read.call.arguments, settled) : {}),
+    ...(settled.outcome === 'ran' ? readAnswer(gateway, session, step, tool, read.call.arguments, settled) : {}),
   };
   if (undoes === undefined || settled.outcome !== 'ran') return [own];
-  const [undone] = await gateway.store.findSteps(sid, [undoes]);
-  if (undone === undefined) return [own];
-  const body = readBody(undone);
-  const compensated: StepReport = {
-    step: undoes,
-    tool: read.loaded.catalogue.tools.get(body.tool),
-    before: outcomeOf(undone.outcome),
-    after: 'compensated',
-    believed: true,
-    ...(body.run === undefined ? {} : { run: body.run }),
-  };
-  return [own, compensated];
+  return [own, ...(await compensatedBy(gateway, session, undoes))];
 }
 
-/** Digest of the result, keyed digests of its declared fields, and what the undo of the step binds. */
-function readResult(
+/** What of a whole answer is kept for later rules; nothing where it was streamed past. */
+function readAnswer(
   gateway: Gateway,
   session: Session,
-  sid: string,
   step: number,
   tool: Tool,
   args: JsonObject,
   settled: Settled,
-): Pick<StepReport, 'result' | 'fields' | 'undoArguments'> {
-  const { body } = settled;
+): ReadResult {
+  const { body, contentType } = settled;
   if (body === undefined || body.length === 0) return {};
-  const value = parseResult(body, settled.contentType);
+  const value = parseResult(body, contentType);
   if (value === undefined) return { result: resultBytesDigest(gateway.crypto, session.nonce, body) };
-  const undo = tool.undo === undefined || tool.undo === 'none' ? undefined : bindUndo(tool.undo, args, value);
-  const fields: Record<string, string> = {};
-  for (const [path, field] of declaredFields(tool, value)) fields[path] = fieldDigest(gateway, sid, step, path, field);
-  return {
-    result: resultDigest(gateway.crypto, session.nonce, canonicalize(value)),
-    fields,
-    ...(undo === undefined ? {} : { undoArguments: canonicalize(undo) }),
-  };
-}
-
-/** A body as JSON under the strict profile; `undefined` where it is not that, and is then taken as bytes. */
-export function parseResult(body: Uint8Array, contentType: string | undefined): JsonValue | undefined {
-  if (contentType === undefined || !/^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)) return undefined;
-  try {
-    return parseJson(body);
-  } catch (error) {
-    if (error instanceof JsonFault) return undefined;
-    throw error;
-  }
-}
-
-const MAX_FIELDS = 64;
-const MAX_FIELD_DEPTH = 4;
-
-/** The members of a result that the tool's result schema declares, by dotted path. */
-function* declaredFields(tool: Tool, value: JsonValue): Generator<readonly [string, JsonValue]> {
-  if (tool.result === undefined) return;
-  const { declares } = tool.result;
-  let left = MAX_FIELDS;
-  const waiting: { readonly path: string; readonly value: JsonValue; readonly depth: number }[] = [
-    { path: '', value, depth: 0 },
-  ];
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    if (typeof next.value !== 'object' || next.value === null || Array.isArray(next.value)) continue;
-    for (const [name, member] of Object.entries(next.value)) {
-      const path = next.path === '' ? name : `${next.path}.${name}`;
-      if (!declares(path)) continue;
-      if (left-- === 0) return;
-      yield [path, member];
-      if (next.depth < MAX_FIELD_DEPTH) waiting.push({ path, value: member, depth: next.depth + 1 });
-    }
-  }
+  return readResult(gateway, session, { step, tool, boundArguments: bindArguments(tool, args) }, value);
 }
 
 function claimEnd(gateway: Gateway, allowed: Allowed, settled: Settled): readonly Operation[] {
-  const { claim, appended } = allowed;
+  const { claim, place } = allowed;
   const undone: Operation[] = [];
-  const { undoes } = appended.body;
+  const { undoes } = place;
   if (undoes !== undefined && settled.outcome === 'failed') {
-    undone.push({ op: 'mark_undo', sid: appended.record.sid, step: undoes, undoAllowed: false });
+    undone.push({ op: 'mark_undo', sid: place.sid, step: undoes, undoAllowed: false });
   }
   return claim === undefined ? undone : [...undone, ...claimMoves(gateway, claim, settled)];
 }

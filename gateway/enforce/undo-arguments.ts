@@ -1,20 +1,31 @@
-import type { UndoBinding } from '../../policy/tool.ts';
+import type { Tool, UndoBinding } from '../../policy/tool.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 
+/** The part of what the undo of a call binds that its arguments give: known before anything is sent. */
+export function bindArguments(tool: Tool, args: JsonObject): JsonObject {
+  return bindFrom(bindingOf(tool), 'arguments', args);
+}
+
 /**
- * The arguments that an undo binds from the step that it undoes; `undefined` where one of them is not there. `result`
- * is absent while the step's result is not known.
+ * All that the undo of a step binds, from the part that its arguments gave and its result; `undefined` where the tool has
+ * no undo, or one of the bound values is not there.
  */
-export function bindUndo(
-  undo: UndoBinding,
-  args: JsonObject,
-  result: JsonValue | undefined,
-): Readonly<Record<string, JsonValue>> | undefined {
+export function completeUndo(tool: Tool, boundArguments: JsonObject, result: JsonValue): JsonObject | undefined {
+  const binding = bindingOf(tool);
+  if (binding === undefined) return undefined;
+  const bound = { ...boundArguments, ...bindFrom(binding, 'result', result) };
+  return Object.keys(binding.with).every((name) => Object.hasOwn(bound, name)) ? bound : undefined;
+}
+
+function bindingOf(tool: Tool): UndoBinding | undefined {
+  return tool.undo === undefined || tool.undo === 'none' ? undefined : tool.undo;
+}
+
+function bindFrom(binding: UndoBinding | undefined, from: 'arguments' | 'result', value: JsonValue): JsonObject {
   const bound: Record<string, JsonValue> = {};
-  for (const [name, source] of Object.entries(undo.with)) {
-    const value = valueAt(source.from === 'arguments' ? args : result, source.path);
-    if (value === undefined) return undefined;
-    bound[name] = value;
+  for (const [name, source] of Object.entries(binding?.with ?? {})) {
+    const found = source.from === from ? valueAt(value, source.path) : undefined;
+    if (found !== undefined) bound[name] = found;
   }
   return bound;
 }

@@ -1,3 +1,6 @@
+import { parseJson } from '../../receipts/json.ts';
+import { JsonFault } from '../../receipts/json-fault.ts';
+import type { JsonValue } from '../../receipts/json-value.ts';
 import type { Problem } from '../exchange.ts';
 import type { EdgeExchange } from './edge-exchange.ts';
 import { fault } from './problems.ts';
@@ -74,4 +77,24 @@ export function isJsonUtf8(type: string): boolean {
 
 function tooLarge(maxBytes: number): Body {
   return { problem: fault('too_large', `the body is larger than the limit of ${maxBytes} bytes; send a smaller one`) };
+}
+
+/**
+ * Reads a body of JSON whole, under the strict profile.
+ * @param maxBytes More than this is `too_large`.
+ */
+export async function readJsonBody(
+  exchange: EdgeExchange,
+  maxBytes: number,
+): Promise<{ readonly value: JsonValue } | { readonly problem: Problem }> {
+  const why = checkJsonBody(exchange);
+  if (why !== undefined) return { problem: why };
+  const body = await readBody(exchange, maxBytes);
+  if ('problem' in body) return body;
+  try {
+    return { value: parseJson(body.bytes) };
+  } catch (error) {
+    if (!(error instanceof JsonFault)) throw error;
+    return { problem: fault('bad_json', `the body is refused: ${error.message}`, { pointer: error.pointer }) };
+  }
 }

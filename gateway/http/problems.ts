@@ -33,7 +33,11 @@ export const FAULTS = {
   method_not_allowed: { status: 405, title: 'The method is not allowed here' },
   request_timeout: { status: 408, title: 'The request came too slowly' },
   key_in_flight: { status: 409, title: 'A call with this key is on its way' },
+  session_busy: { status: 409, title: 'Other calls of the session came first' },
+  run_foreign: { status: 409, title: 'The run lives in another session' },
+  history_carried: { status: 409, title: 'The history is carried by its caller' },
   answer_not_kept: { status: 409, title: 'The call was made, and its answer was not kept' },
+  outcome_pending: { status: 409, title: 'The outcome of the first call is not known' },
   outcome_recorded: { status: 409, title: 'The outcome of the call is not yours to report' },
   conflict: { status: 409, title: 'The request conflicts with what is recorded' },
   too_large: { status: 413, title: 'The body is too large' },
@@ -41,6 +45,7 @@ export const FAULTS = {
   unsupported_media_type: { status: 415, title: 'The body is of a type that is not taken here' },
   expectation_failed: { status: 417, title: 'The expectation cannot be met' },
   key_reused: { status: 422, title: 'The key was used for another call' },
+  too_many_sessions: { status: 429, title: 'The credential has too many live sessions' },
   too_many_requests: { status: 429, title: 'Too many requests' },
   headers_too_large: { status: 431, title: 'The header section is too large' },
   internal_error: { status: 500, title: 'The gateway failed' },
@@ -72,7 +77,7 @@ export interface RenderedAnswer {
   readonly status: number;
   /** Names and values in turn. */
   readonly headers: string[];
-  readonly body: string;
+  readonly body: string | Uint8Array;
 }
 
 /**

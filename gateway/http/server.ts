@@ -2,45 +2,13 @@ import { createServer as createHttpServer, type IncomingMessage, type Server, ty
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Problem } from '../exchange.ts';
 import { type EdgeContext, EdgeExchange, internalError } from './edge-exchange.ts';
-import { checkRawHeaders } from './headers.ts';
-import { fault, renderProblem } from './problems.ts';
+import type { OriginCheck } from './origin.ts';
+import { fault } from './problems.ts';
+import { clientFault, endRaw } from './raw-answer.ts';
+import { checkRequest, type RequestRules } from './request-check.ts';
+import { EDGE_LIMITS, EDGE_TIMEOUTS, type EdgeLimits, type EdgeTimeouts, type EdgeTls } from './server-limits.ts';
 import { parseTarget, type Target } from './target.ts';
-
-export interface EdgeLimits {
-  /** Bytes of the request line and the header section. */
-  readonly headerBytes: number;
-  /** Header fields. */
-  readonly headers: number;
-  /** Characters of the request target. */
-  readonly targetLength: number;
-  /** Open connections; more are closed at once. */
-  readonly connections: number;
-  /** Requests of one connection that may wait for their answers (pipelining). */
-  readonly pipelined: number;
-  /** Bytes of an unread body that are thrown away to keep its connection. */
-  readonly drainBytes: number;
-}
-
-export interface EdgeTimeouts {
-  /** From the first byte of a request to the end of its header section. */
-  readonly headersMs: number;
-  /** To the end of its body. */
-  readonly requestMs: number;
-  /** Between two requests of a connection. */
-  readonly keepAliveMs: number;
-  readonly tlsHandshakeMs: number;
-  /** How long the rest of a body that nobody reads is waited for before its connection ends. */
-  readonly lingerMs: number;
-}
-
-export interface EdgeTls {
-  readonly cert: string | Buffer;
-  readonly key: string | Buffer;
-  /** Clients must show a certificate of this authority. */
-  readonly clientCa?: string | Buffer;
-}
 
 /** A protocol upgrade (WebSocket) that `wantsUpgrade` let through. */
 export interface EdgeUpgrade {
@@ -56,6 +24,8 @@ export interface EdgeOptions {
   readonly tls?: EdgeTls;
   readonly limits?: Partial<EdgeLimits>;
   readonly timeouts?: Partial<EdgeTimeouts>;
+  /** Looks at `Host` and `Origin` before anything else does. */
+  readonly checkOrigin?: OriginCheck;
   /** Answers one request. A throw or a rejection is answered 500. */
   readonly handle: (exchange: EdgeExchange) => void | Promise<void>;
   /** Whether a path may be upgraded; nothing may where it is absent. */
@@ -77,23 +47,6 @@ export interface EdgeServer {
   readonly active: number;
 }
 
-export const EDGE_LIMITS: EdgeLimits = {
-  headerBytes: 64 * 1024,
-  headers: 128,
-  targetLength: 8 * 1024,
-  connections: 10_000,
-  pipelined: 32,
-  drainBytes: 1024 * 1024,
-};
-
-export const EDGE_TIMEOUTS: EdgeTimeouts = {
-  headersMs: 10_000,
-  requestMs: 30_000,
-  keepAliveMs: 65_000,
-  tlsHandshakeMs: 10_000,
-  lingerMs: 1_000,
-};
-
 /**
  * The server that every request comes in by: node:http with its strict parser, made stricter where the parser still lets
  * through what another reader could take differently. Not listening yet.
@@ -102,13 +55,11 @@ export function createEdgeServer(options: EdgeOptions): EdgeServer {
   return new Edge(options);
 }
 
-/** Methods that carry no body here (RFC 9110 sections 9.3.1 and 9.3.2: content has no defined meaning). */
-const BODILESS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
-
 class Edge implements EdgeServer {
   readonly #options: EdgeOptions;
   readonly #limits: EdgeLimits;
   readonly #context: EdgeContext;
+  readonly #rules: RequestRules;
   readonly #server: Server;
   /** Responses that are not finished, by connection, oldest first. */
   readonly #open = new Map<Duplex, ServerResponse[]>();
@@ -122,6 +73,11 @@ class Edge implements EdgeServer {
     const timeouts = { ...EDGE_TIMEOUTS, ...options.timeouts };
     this.#options = options;
     this.#limits = limits;
+    this.#rules = {
+      headers: limits.headers,
+      targetLength: limits.targetLength,
+      ...(options.checkOrigin === undefined ? {} : { checkOrigin: options.checkOrigin }),
+    };
     this.#context = {
       secure: options.tls !== undefined,
       drainBytes: limits.drainBytes,
@@ -211,7 +167,7 @@ class Edge implements EdgeServer {
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
     const waiting = this.#track(request.socket, response);
     if (this.#closing) response.shouldKeepAlive = false;
-    const target = this.#check(request, awaitsContinue);
+    const target = checkRequest(request, this.#rules, { awaitsContinue, upgrades: false });
     if ('problem' in target) {
       // What follows a request that was refused for its form may be the rest of a trick: it is not read as a request.
       response.shouldKeepAlive = false;
@@ -238,45 +194,11 @@ class Edge implements EdgeServer {
     }
   }
 
-  /** The checks that hold for every request. */
-  #check(request: IncomingMessage, awaitsContinue: boolean): Target | { readonly problem: Problem } {
-    const version = request.httpVersion;
-    if (version !== '1.1' && version !== '1.0') {
-      return { problem: fault('version_not_supported', 'send the request as HTTP/1.1') };
-    }
-    const why = checkRawHeaders(request.rawHeaders, this.#limits.headers);
-    if (why !== undefined) return { problem: why };
-    const headers = request.headers;
-    if (headers.host === undefined || headers.host === '') {
-      return { problem: fault('bad_request', 'the request has no Host header; send one') };
-    }
-    const coding = headers['transfer-encoding'];
-    if (coding !== undefined && (version === '1.0' || coding.toLowerCase() !== 'chunked')) {
-      // RFC 9112 section 6.1: a 1.0 request with Transfer-Encoding has faulty framing. Other codings stay undecoded.
-      return { problem: fault('bad_request', 'the body may come chunked over HTTP/1.1 alone, with no other coding') };
-    }
-    if (headers.expect !== undefined && !awaitsContinue) {
-      return { problem: fault('expectation_failed', 'only `100-continue` can be expected; leave the header out') };
-    }
-    if (headers.upgrade !== undefined) {
-      return { problem: fault('upgrade_refused', 'the path takes no upgrade; leave the Upgrade header out') };
-    }
-    const method = request.method ?? '';
-    if (method === 'TRACE') {
-      return { problem: fault('method_not_allowed', 'TRACE is not served here') };
-    }
-    const bodied =
-      coding !== undefined || (headers['content-length'] !== undefined && headers['content-length'] !== '0');
-    if (bodied && BODILESS.has(method)) {
-      return { problem: fault('body_not_expected', `a ${method} request takes no body; leave it out`) };
-    }
-    return parseTarget(request.url ?? '', this.#limits.targetLength);
-  }
-
   #failed(exchange: EdgeExchange, error: unknown): void {
     this.#options.onError?.(error);
-    if (exchange.response.headersSent) exchange.response.destroy();
-    else exchange.problem(internalError());
+    const { response } = exchange;
+    if (!response.headersSent) exchange.problem(internalError());
+    else if (!response.writableEnded) response.destroy();
   }
 
   #track(socket: Duplex, response: ServerResponse): number {
@@ -303,13 +225,10 @@ class Edge implements EdgeServer {
   }
 
   #upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const why = checkRawHeaders(request.rawHeaders, this.#limits.headers);
-    const target = parseTarget(request.url ?? '', this.#limits.targetLength);
-    if (why !== undefined || 'problem' in target || request.headers.host === undefined) {
-      endRaw(
-        socket,
-        why ?? ('problem' in target ? target.problem : fault('bad_request', 'the request has no Host header')),
-      );
+    socket.on('error', () => socket.destroy());
+    const target = checkRequest(request, this.#rules, { awaitsContinue: false, upgrades: true });
+    if ('problem' in target) {
+      endRaw(socket, target.problem);
       return;
     }
     this.#upgraded.add(socket);
@@ -339,35 +258,8 @@ class Edge implements EdgeServer {
       for (const response of open) if (!response.headersSent) response.shouldKeepAlive = false;
       return;
     }
-    if (first?.headersSent === true) socket.destroy();
+    // An answer that has begun goes out as far as it is written; that it is cut off shows, where it is.
+    if (first?.headersSent === true) socket.end(() => socket.destroy());
     else endRaw(socket, clientFault(code));
   }
 }
-
-function clientFault(code: string): Problem {
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return fault('headers_too_large', 'the header section is too large; send less in headers');
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return fault('request_timeout', 'the request did not come in time; send it again');
-  if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return fault('too_large', 'the chunk extensions are too large');
-  if (code === 'HPE_INVALID_METHOD') return fault('bad_request', 'the method of the request is none that HTTP knows');
-  return fault('bad_request', 'the request is not HTTP/1.1 as RFC 9112 has it; correct how it is framed');
-}
-
-/** Answers on a bare socket and ends it. */
-function endRaw(socket: Duplex, problem: Problem): void {
-  const { status, headers, body } = renderProblem(problem);
-  let head = `HTTP/1.1 ${status} ${RAW_REASONS[status] ?? ''}\r\nconnection: close\r\n`;
-  for (let at = 0; at < headers.length; at += 2) head += `${headers[at]}: ${headers[at + 1]}\r\n`;
-  socket.end(`${head}\r\n${body}`, () => socket.destroy());
-}
-
-const RAW_REASONS: Readonly<Record<number, string>> = {
-  400: 'Bad Request',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  413: 'Content Too Large',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-};

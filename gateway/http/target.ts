@@ -82,10 +82,16 @@ function queryFault(query: string): string | undefined {
     }
   }
   if (high && !decodes(query)) return 'the percent-encoded bytes of its query are not UTF-8';
-  if (query.includes('_method') && query.split('&').some((pair) => pair === '_method' || pair.startsWith('_method='))) {
-    return 'its query overrides the method (`_method`)';
-  }
-  return undefined;
+  return (query.includes('method') || query.includes('%')) && overridesMethod(query)
+    ? 'its query overrides the method (`_method`)'
+    : undefined;
+}
+
+function overridesMethod(query: string): boolean {
+  return query.split('&').some((pair) => {
+    const end = pair.indexOf('=');
+    return decodeURIComponent(end === -1 ? pair : pair.slice(0, end)).toLowerCase() === '_method';
+  });
 }
 
 /** The byte that two hexadecimal digits behind `at` give; -1 where they are none. */

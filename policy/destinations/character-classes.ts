@@ -90,6 +90,6 @@ export interface Span {
   readonly end: number;
   /** A host or quad of numbers that stands bare: what a `filename`, `version` or `prose` argument may hold. */
   readonly bare?: boolean;
-  /** A path of one segment inside a sentence (`5 reais /unit`), which `prose` may hold. */
+  /** A path of one segment inside a sentence (`5 reais /unit`) or a call in code (`log.info(x)`), which `prose` may hold. */
   readonly aside?: boolean;
 }

@@ -1,13 +1,20 @@
 import { decodeHTML } from 'entities/decode';
 
 const PERCENT_RUN = /(?:%[0-9A-Fa-f]{2})+/g;
-const BACKSLASH = /\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(\/))|%u([0-9A-Fa-f]{4})/g;
+const BACKSLASH =
+  /\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(\/))|%u([0-9A-Fa-f]{4})|=(2E|2F|3A|40)/g;
 const CODED_RUN = /[A-Za-z0-9+/_-]{16,}/g;
+const ANY_CODED_RUN = /[A-Za-z0-9+/_-]{16}/;
+// The commonest long id, too short and too few letters to hide anything.
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const HEX_RUN = /^(?:[0-9A-Fa-f]{2})+$/;
 const CONTROLS = /[^\P{Cc}\t\n\r]|\ufffd/u;
 const PRINTABLE_RUN = /[\x20-\x7e]{10,}/g;
-const WRAPPED = /\s+/g;
+const BLANKS = /\s+/g;
 const ONLY_CODED = /^[A-Za-z0-9+/_\-=\s]+$/;
+const BLANK = /\s/;
+// Sentences too are written in base64's alphabet, but seldom with a capital inside a word.
+const INNER_CAPITAL = /[a-z][A-Z]/;
 const UTF_8 = new TextDecoder('utf-8');
 
 /** `%2E` as `.`, once. What is not UTF-8 becomes U+FFFD. */
@@ -32,19 +39,26 @@ function codePoint(hex: string): string {
   return code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code);
 }
 
-/** `\u002e`, `\x2e`, `\u{2e}`, `%u002e` and JSON's `\/`. */
+/** `\u002e`, `\x2e`, `\u{2e}`, `%u002e`, JSON's `\/`, and of quoted-printable (RFC 2045) what makes an address: `=2E`. */
 export function decodeEscapes(text: string): string {
-  if (!text.includes('\\') && !text.includes('%u')) return text;
-  return text.replace(BACKSLASH, (_all, braced?: string, four?: string, two?: string, slash?: string, old?: string) => {
-    const hex = braced ?? four ?? two ?? old;
-    return hex === undefined ? (slash ?? '') : codePoint(hex);
-  });
+  if (!text.includes('\\') && !text.includes('%u') && !text.includes('=')) return text;
+  return text.replace(
+    BACKSLASH,
+    (_all, braced?: string, four?: string, two?: string, slash?: string, old?: string, quoted?: string) => {
+      const hex = braced ?? four ?? two ?? old ?? quoted;
+      return hex === undefined ? (slash ?? '') : codePoint(hex);
+    },
+  );
 }
 
 /** True for a text that may hold a run of base64 or hexadecimal long enough to hide a destination. */
 export function mayHoldCode(text: string): boolean {
-  CODED_RUN.lastIndex = 0;
-  return text.length >= 16 && CODED_RUN.test(text);
+  return text.length >= 16 && !UUID.test(text) && (ANY_CODED_RUN.test(text) || isWrapped(text));
+}
+
+/** Base64 broken into lines or groups. */
+function isWrapped(text: string): boolean {
+  return BLANK.test(text) && INNER_CAPITAL.test(text) && ONLY_CODED.test(text);
 }
 
 function readable(bytes: Buffer, out: string[]): boolean {
@@ -64,8 +78,7 @@ export function decodeCoded(text: string): string {
   if (!mayHoldCode(text)) return '';
   const out: string[] = [];
   const runs: string[] = text.match(CODED_RUN) ?? [];
-  if (WRAPPED.test(text) && ONLY_CODED.test(text)) runs.push(text.replace(WRAPPED, ''));
-  WRAPPED.lastIndex = 0;
+  if (isWrapped(text)) runs.push(text.replace(BLANKS, ''));
   for (const run of runs) {
     if (run.length % 2 === 0 && HEX_RUN.test(run) && readable(Buffer.from(run, 'hex'), out)) continue;
     for (let skip = 0; skip < 4; skip += 1) {

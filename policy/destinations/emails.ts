@@ -41,7 +41,8 @@ export function findEmails(text: string, spans: Span[]): void {
     else if (!takesMail(text.slice(sign + 1, end))) continue;
     // `git@host:path` and `user@host/x` go on.
     if (text[end] === '/' || (text[end] === ':' && end + 1 < text.length)) end = Math.max(end, endOfPiece(text, end));
-    spans.push({ start: trimLocal(text, start, sign), end });
+    // `left-pad@1.2.3.4` may be a version where the operator says so.
+    spans.push({ start: trimLocal(text, start, sign), end, bare: isIpv4(text.slice(sign + 1, end)) });
     // What the piece covers is not read again, which keeps `a@b.co:a@b.co:...` linear.
     if (end > from) {
       from = end;

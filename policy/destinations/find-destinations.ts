@@ -2,6 +2,7 @@ import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { Span } from './character-classes.ts';
 import { mayHoldCode } from './decode-text.ts';
 import { findPieces } from './find-pieces.ts';
+import { foldText, isAscii } from './fold-text.ts';
 import { isPlainEmail } from './plain-email.ts';
 import { ViewBudget, visitViews } from './text-views.ts';
 
@@ -14,6 +15,8 @@ export interface DestinationOptions {
   readonly subjectArguments?: readonly string[];
   /** Kinds by argument (top level); what is nested in an argument is of its kind. */
   readonly kinds?: Readonly<Record<string, ArgumentKind>>;
+  /** Names that the tool's schema declares (at any depth): the operator's words, not the caller's, so they are not read. */
+  readonly declaredKeys?: ReadonlySet<string>;
 }
 
 /**
@@ -43,15 +46,29 @@ const SENTENCE_END = /^[^.]*\.\p{Lu}\p{Ll}*$/u;
 // Below this length a string without any mark is too short for `localhost`, for words that spell an address, for base64.
 const SHORT = 9;
 const MARKS: Uint8Array = new Uint8Array(128);
-for (const mark of '.:/\\@%&~$') MARKS[mark.charCodeAt(0)] = 1;
+for (const mark of '.:/\\@%&~$=') MARKS[mark.charCodeAt(0)] = 1;
+
+const LONGEST_NUMBER = 24;
 
 /** True for a string that cannot hold a destination in any view: the common case, without allocation. */
 function isPlain(text: string): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    if (code >= 128 || MARKS[code] === 1) return false;
+    if (code >= 128 || MARKS[code] === 1) return isAmount(text);
   }
   return text.length < SHORT || !isSuspicious(text);
+}
+
+/** Digits with a sign, commas and at most two dots: an amount or a date, too few parts for an address. */
+function isAmount(text: string): boolean {
+  if (text.length > LONGEST_NUMBER) return false;
+  let dots = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === 0x2e) dots += 1;
+    else if ((code < 0x30 || code > 0x39) && code !== 0x2c && code !== 0x2d) return false;
+  }
+  return dots === 1 || (dots === 2 && text.charCodeAt(0) !== 0x2e);
 }
 
 const SUSPICIOUS = /localhost|\b(?:dot|ponto|punto)\b|[[({<]\s*(?:dot|ponto|punto|at|arroba|slash|barra|colon)/i;
@@ -80,15 +97,29 @@ class Search {
       for (const span of findPieces(view)) {
         const piece = view.slice(span.start, span.end);
         if (this.known.has(piece) || isSettled(view, piece, span, kind)) continue;
+        const folded = !isAscii(piece) && this.known.has(foldText(piece));
         this.known.add(piece);
         // `il.com` of `ev<zero width space>il.com` is part of what the folded view showed already.
-        if (isPartOf(piece, own, before)) continue;
-        own.push(piece);
-        this.pieces.push(piece);
+        if (folded || isPartOf(piece, own, before)) continue;
+        this.add(piece, own, before);
         if (this.isFull()) return;
       }
     });
     if (!whole) this.undecided ??= 'disguise';
+  }
+
+  /** Adds a piece; one that an earlier view showed only in part (`evil.com` of `https%3A%2F%2Fevil.com`) gives it its place. */
+  private add(piece: string, own: string[], before: number): void {
+    const part =
+      piece.length > LONGEST_COMPARED ? -1 : own.findIndex((other, at) => at < before && piece.includes(other));
+    if (part === -1) {
+      own.push(piece);
+      this.pieces.push(piece);
+      return;
+    }
+    const at = this.pieces.lastIndexOf(own[part] ?? '');
+    own[part] = piece;
+    this.pieces[at] = piece;
   }
 }
 
@@ -133,7 +164,7 @@ export function findDestinations(args: JsonObject, options: DestinationOptions =
       for (const item of value) walk(item, kind, depth + 1);
     } else {
       for (const [key, member] of Object.entries(value)) {
-        text(key, kind);
+        if (options.declaredKeys?.has(key) !== true) text(key, kind);
         walk(member, kind, depth + 1);
       }
     }
@@ -144,7 +175,7 @@ export function findDestinations(args: JsonObject, options: DestinationOptions =
     const value = args[name] ?? null;
     const kinds = options.kinds;
     const kind = kinds !== undefined && Object.hasOwn(kinds, name) ? kinds[name] : undefined;
-    text(name, kind);
+    if (options.declaredKeys?.has(name) !== true) text(name, kind);
     if (options.subjectArguments?.includes(name) === true && isPlainEmail(value)) continue;
     if (typeof value === 'string') text(value, kind);
     else if (typeof value === 'object') walk(value, kind, 1);

@@ -1,5 +1,5 @@
 import { parse } from 'tldts';
-import { endOfPiece, isDigit, isHostCode, isLetter, isWordCode, type Span } from './character-classes.ts';
+import { endOfPiece, isDigit, isHexCode, isHostCode, isLetter, isWordCode, type Span } from './character-classes.ts';
 import { isIpv4 } from './ip-addresses.ts';
 
 // Names that IANA's list does not have and that resolvers of private networks, Tor or RFC 6761 do.
@@ -89,6 +89,8 @@ function isServicePort(text: string, at: number): boolean {
 function readRun(text: string, start: number, end: number, spans: Span[]): void {
   let from = start;
   let to = end;
+  // `%2Fevil.com` before it is decoded: the two digits belong to the percent sign.
+  if (text[from - 1] === '%' && isHexCode(text.charCodeAt(from)) && isHexCode(text.charCodeAt(from + 1))) from += 2;
   while (from < to && '.-'.includes(text[from] ?? '')) from += 1;
   while (to > from && '.-'.includes(text[to - 1] ?? '')) to -= 1;
   const run = text.slice(from, to);
@@ -122,7 +124,9 @@ function readLabels(text: string, from: number, to: number, spans: Span[], ancho
       const whole = count === labels.length;
       const end = whole ? start : at + labels.slice(0, count).join('.').length;
       const stop = whole ? endOfHost(text, end) : end;
-      spans.push({ start: at, end: stop, bare: stop === end && labels[0]?.toLowerCase() !== 'www' });
+      const bare = stop === end && labels[0]?.toLowerCase() !== 'www';
+      // `logger.info(x)`: to a resolver a host, to a reader of code a call.
+      spans.push({ start: at, end: stop, bare, aside: bare && count === 2 && text[stop] === '(' });
     }
   }
 }

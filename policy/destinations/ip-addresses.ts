@@ -82,7 +82,12 @@ export function findIpv6(text: string, spans: Span[]): void {
     const apart =
       !(start > 0 && isHostCode(text.charCodeAt(start - 1))) &&
       !(stop < text.length && isWordCode(text.charCodeAt(stop)));
-    if ((bracketed || (apart && !readsAsCode(run))) && run.includes(':') && run !== '::' && isIpv6(run)) {
+    if (
+      (bracketed || (apart && !readsAsCode(run))) &&
+      run.includes(':') &&
+      (run !== '::' || (bracketed && text[stop + 1] === ':')) &&
+      isIpv6(run)
+    ) {
       spans.push(withBrackets(text, start, stop, bracketed));
     }
     colon = text.indexOf(':', end);

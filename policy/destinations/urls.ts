@@ -5,7 +5,7 @@ const LONGEST_MEDIA_TYPE = 200;
 // The URL standard's special schemes need no slashes: `http:evil.com` opens a host. `file:/x` is RFC 8089's short form.
 const SLASHLESS: ReadonlySet<string> = new Set(['http', 'https', 'ftp', 'ws', 'wss', 'hxxp', 'hxxps']);
 const OPAQUE: ReadonlySet<string> = new Set([
-  'mailto', 'javascript', 'vbscript', 'file', 'blob', 'filesystem', 'view-source', 'jar', 'intent', 'sip', 'sips',
+  'mailto', 'javascript', 'vbscript', 'blob', 'filesystem', 'view-source', 'jar', 'intent', 'sip', 'sips',
   'xmpp', 'callto', 'skype', 'facetime', 'ldap', 'ldaps', 'ssh', 'sftp', 'smb', 'gopher', 'feed', 'webcal', 'bitcoin',
 ]); // biome-ignore format: a list of words
 const DIALLED: ReadonlySet<string> = new Set(['tel', 'sms', 'smsto', 'mms', 'fax']);
@@ -26,11 +26,20 @@ function isDataUrl(text: string, colon: number): boolean {
   return false;
 }
 
-/** `http:404` in a log line is a status, `http:evil.com` and `http:2130706433` are hosts. */
-function opensHost(text: string, after: number): boolean {
+const HOST_LIKE = /[./\\:@[]|^0x|^[0-9]{4}|[^\p{ASCII}]/iu;
+
+/** `http:404` and `https:h1` in a log line name nothing; `http:evil.com`, `http:2130706433` and `ftp:files` alone do. */
+function opensHost(text: string, start: number, after: number): boolean {
   const end = endOfPiece(text, after);
   const rest = text.slice(after, Math.min(end, after + 64));
-  return rest.length > 0 && (rest.length > 3 || !/^[0-9]+$/.test(rest));
+  const alone = start === 0 && end === text.length && !/^[0-9]*$/.test(rest);
+  return rest.length > 0 && (alone || HOST_LIKE.test(rest));
+}
+
+/** `file:/x`, `file:../x`, `file:C:\x`; `file:line:column` is prose. */
+function opensFile(text: string, after: number): boolean {
+  const rest = text.slice(after, Math.min(endOfPiece(text, after), after + 64));
+  return /^[.~]|[/\\]/.test(rest);
 }
 
 function isOpaque(text: string, start: number, colon: number): boolean {
@@ -38,8 +47,9 @@ function isOpaque(text: string, start: number, colon: number): boolean {
   const code = text.charCodeAt(after);
   if (after >= text.length || isBlank(code)) return false;
   const scheme = text.slice(start, colon).toLowerCase();
+  if (scheme === 'file') return opensFile(text, after);
   if (OPAQUE.has(scheme)) return endOfPiece(text, after) > after;
-  if (SLASHLESS.has(scheme)) return opensHost(text, after);
+  if (SLASHLESS.has(scheme)) return opensHost(text, start, after);
   if (DIALLED.has(scheme)) return isDigit(code) || code === 0x2b;
   if (scheme === 'data') return isDataUrl(text, colon);
   return scheme === 'magnet' && code === 0x3f;

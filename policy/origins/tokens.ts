@@ -14,6 +14,11 @@ function isDigitAt(text: string, at: number): boolean {
   return code >= 0x30 && code <= 0x39;
 }
 
+/** An ASCII letter or digit: never ends a token, and most of what people type. */
+function isPlainWord(code: number): boolean {
+  return (code >= 0x61 && code <= 0x7a) || (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a);
+}
+
 function isSpace(character: string): boolean {
   return character === ' ' || (character > '\x7f' ? SPACE.test(character) : character === '\t');
 }
@@ -72,6 +77,7 @@ export function tokenize(source: string): string[] {
   const out: string[] = [];
   let start = 0;
   for (let at = 0; at <= text.length; at += 1) {
+    if (isPlainWord(text.charCodeAt(at))) continue;
     const character = text[at] ?? '\n';
     const line = character <= '\x7f' ? '\n\v\f'.includes(character) : LINE_BREAK.test(character);
     // A no-break space between digits groups thousands: what it joins is one number, in neither language well-formed.

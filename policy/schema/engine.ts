@@ -115,14 +115,19 @@ export class Engine {
       allowMatchingProperties: true,
       ownProperties: true,
       allErrors: lowering.purpose === 'tell',
+      messages: lowering.purpose === 'tell',
       inlineRefs: false,
       validateSchema: false,
       meta: false,
       logger: false,
-      code: { regExp: Object.assign((pattern: string) => ajvPattern(pattern), { code: 'linearPattern' }) },
+      code: {
+        optimize: false,
+        regExp: Object.assign((pattern: string) => ajvPattern(pattern), { code: 'linearPattern' }),
+      },
     });
     for (const keyword of KEYWORDS) this.#ajv.addKeyword(keyword);
-    this.#ajv.addKeyword({ keyword: 'countStep', schemaType: 'boolean', code: countStep });
+    // Before the first rule of all: a step must be taken before the branches that might multiply are.
+    this.#ajv.addKeyword({ keyword: 'countStep', schemaType: 'boolean', before: '$dynamicAnchor', code: countStep });
     for (const [name, format] of FORMATS) {
       if (format.type === 'string') this.#ajv.addFormat(name, { type: 'string', validate: format.validate });
       else this.#ajv.addFormat(name, { type: 'number', validate: format.validate });

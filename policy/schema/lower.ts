@@ -66,7 +66,7 @@ export function lowerSchema(node: SchemaNode, variant: Variant, lowering: Loweri
     return out;
   }
   if (target !== undefined) out['$ref'] = refer(target, branch);
-  if (node.properties !== undefined) out['properties'] = record(node.properties, (child) => lower(child, place));
+  if (node.properties !== undefined) lowerProperties(node.properties, out, (child) => lower(child, place));
   if (node.patternProperties.length > 0) {
     out['patternProperties'] = Object.fromEntries(
       node.patternProperties.map(({ source, node: child }) => [source, lower(child, place)]),
@@ -78,7 +78,7 @@ export function lowerSchema(node: SchemaNode, variant: Variant, lowering: Loweri
     if (child !== undefined) out[keyword] = lower(child, place);
   }
   for (const keyword of ['allOf', 'anyOf', 'oneOf'] as const) {
-    if (node[keyword].length > 0) out[keyword] = node[keyword].map((child) => lower(child, branch));
+    if (node[keyword].length > 0) append(out, keyword, ...node[keyword].map((child) => lower(child, branch)));
   }
   if (node.dependentSchemas.size > 0) {
     out['dependentSchemas'] = record(node.dependentSchemas, (child) => lower(child, branch));
@@ -90,6 +90,30 @@ export function lowerSchema(node: SchemaNode, variant: Variant, lowering: Loweri
   lowerCondition(node, out, lowering.purpose, lower, branch);
   if (variant === 'closed' && opennessOf(inPlaceNodes([node])).closed) close(node, target, out);
   return out;
+}
+
+function append(out: { [keyword: string]: unknown }, keyword: string, ...schemas: AjvSchema[]): void {
+  const before: unknown = out[keyword];
+  out[keyword] = [...(Array.isArray(before) ? before : []), ...schemas];
+}
+
+/** ajv nests the code of each property in that of the one before; long lists are cut so that no stack overflows. */
+const PROPERTIES_AT_ONCE = 200;
+
+function lowerProperties(
+  properties: ReadonlyMap<string, SchemaNode>,
+  out: { [keyword: string]: unknown },
+  lower: (child: SchemaNode) => AjvSchema,
+): void {
+  if (properties.size <= PROPERTIES_AT_ONCE) {
+    out['properties'] = record(properties, lower);
+    return;
+  }
+  const names = [...properties];
+  out['properties'] = Object.fromEntries(names.map(([name]) => [name, true]));
+  for (let i = 0; i < names.length; i += PROPERTIES_AT_ONCE) {
+    append(out, 'allOf', { properties: record(new Map(names.slice(i, i + PROPERTIES_AT_ONCE)), lower) });
+  }
 }
 
 /** `minContains: 0` without a maximum is satisfied by every array; ajv in strict mode would refuse to compile it. */
@@ -116,7 +140,7 @@ function lowerCondition(
   }
   // Even without consequences, what the condition evaluates counts as evaluated (2020-12 core 10.2.2).
   const spelt = { anyOf: [{ allOf: [test, positive] }, { allOf: [{ not: test }, negative] }] };
-  out['allOf'] = [...node.allOf.map((child) => lower(child, branch)), spelt];
+  append(out, 'allOf', spelt);
 }
 
 /** Refuses undeclared names, where the node says nothing of them itself. */

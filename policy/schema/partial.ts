@@ -17,13 +17,15 @@ export function partialReasons(root: SchemaNode): readonly string[] {
   const places = new Set<SchemaNode>();
   const queue: [SchemaNode, string][] = [[root, '']];
   const seen = new Set<SchemaNode>();
-  for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-    const [place, path] = next;
+  // A queue that grows while it is gone through: places nearest to the root are met first and name the reason.
+  for (const [place, path] of queue) {
     if (places.has(place)) continue;
     places.add(place);
     refuseLoops(place, path);
     const inPlace = inPlaceNodes([place]);
-    if (isFreeForm(place, inPlace)) note(reasons, 'anything may stand here', path);
+    // Arguments and results are objects, so an array at the top is nobody's concern.
+    if (path === '' ? admitsFreeObject(place, inPlace) : isFreeForm(place, inPlace))
+      note(reasons, 'anything may stand here', path);
     for (const node of inPlace) {
       if (seen.has(node)) continue;
       seen.add(node);

@@ -83,17 +83,18 @@ export class Walker {
     let seen = 0;
     const visit = (item: JsonValue | undefined, at: Shape, pointer: string, depth: number): void => {
       seen += 1;
-      if (beyond || faults.length >= limit || typeof item !== 'object' || item === null) return;
-      if (depth >= MAX_DEPTH || seen > MAX_VALUES) {
+      if (beyond) return;
+      const tooDeep = depth >= MAX_DEPTH && typeof item === 'object' && item !== null;
+      if (tooDeep || seen > MAX_VALUES) {
         faults.length = 0;
-        const [rule, message] =
-          depth >= MAX_DEPTH
-            ? ['maxDepth', `must not be nested deeper than ${MAX_DEPTH}`]
-            : ['maxValues', `must not hold more than ${MAX_VALUES} values`];
+        const [rule, message] = tooDeep
+          ? ['maxDepth', `must not be nested deeper than ${MAX_DEPTH}`]
+          : ['maxValues', `must not hold more than ${MAX_VALUES} values`];
         faults.push({ pointer, rule, message });
         beyond = true;
         return;
       }
+      if (typeof item !== 'object' || item === null) return;
       if (isArray(item)) {
         item.forEach((child: JsonValue, i) => {
           const scalar = typeof child !== 'object' || child === null;

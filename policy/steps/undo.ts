@@ -21,9 +21,7 @@ function checkUndo(snapshot: Snapshot, call: Call, work: Work): StepAnswer | und
   if (undo === undefined || undo === 'none' || undo.tool !== work.tool.id) return mismatch('tool');
   if (step.outcome === 'compensated' || step.undoAllowed) return refuse('compensation_spent');
   if (!canBeUndone(step, undo)) return mismatch('outcome');
-  if (step.undoArguments === undefined || canonicalize(call.arguments) !== step.undoArguments) {
-    return mismatch('arguments');
-  }
+  if (!isExactlyBound(call, undo, step)) return mismatch('arguments');
   work.undoBound = true;
   return undefined;
 }
@@ -32,6 +30,12 @@ function canBeUndone(step: StepFacts, undo: UndoBinding): boolean {
   if (step.outcome === 'ran') return true;
   if (step.outcome !== 'outcome_unknown' || !undo.safeIfNothingHappened) return false;
   return Object.values(undo.with).every((source) => source.from === 'arguments');
+}
+
+/** Every argument that the undo binds, with the value bound from the step, and no other. */
+function isExactlyBound(call: Call, undo: UndoBinding, step: StepFacts): boolean {
+  const hasAll = Object.keys(undo.with).every((name) => Object.hasOwn(call.arguments, name));
+  return hasAll && canonicalize(call.arguments) === (step.undoArguments ?? '{}');
 }
 
 function mismatch(differs: string): StepAnswer {

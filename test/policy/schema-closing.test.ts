@@ -46,7 +46,13 @@ test('what the branches of a composed schema declare counts together', () => {
     ['anyOf', { ...base, anyOf: [{ properties: { extra: {} }, required: ['extra'] }, { properties: { other: {} } }] }],
     [
       'oneOf',
-      { ...base, oneOf: [{ properties: { extra: {} }, required: ['extra'] }, { required: ['other'], properties: { other: {} } }] },
+      {
+        ...base,
+        oneOf: [
+          { properties: { extra: {} }, required: ['extra'] },
+          { required: ['other'], properties: { other: {} } },
+        ],
+      },
     ],
     ['else', { ...base, if: { required: ['other'] }, else: { properties: { extra: {} } } }],
     ['dependentSchemas', { ...base, dependentSchemas: { id: { properties: { extra: {} } } } }],

@@ -1,0 +1,166 @@
+import type { CompiledSchema } from '../../policy/schema/compile.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
+import type { RouteConfig } from '../config/config.ts';
+import type { ConfigPath, ProblemLog } from '../config/problem.ts';
+import { suggest } from '../config/schema-faults.ts';
+import { type CompileSchema, type ToolDraft, withoutArgument } from './tool-draft.ts';
+import type { RouteSource, ToolSource } from './tool-source.ts';
+import { isGlob, matchesGlob, type ToolWords, wordsFor } from './words.ts';
+
+/** Longest `server__tool` of an MCP endpoint. */
+const MAX_NAME = 128;
+
+/** The tools of one route with their own words read; references to other tools come later. */
+export function draftTools(
+  route: RouteConfig,
+  source: RouteSource,
+  compile: CompileSchema,
+  log: ProblemLog,
+): readonly ToolDraft[] {
+  const drafts: ToolDraft[] = [];
+  for (const tool of source.tools) {
+    if (route.include !== undefined && !route.include.some((glob) => matchesGlob(glob, tool.name))) continue;
+    if (route.exclude.some((glob) => matchesGlob(glob, tool.name))) continue;
+    const draft = draftTool(route, tool, compile, log);
+    if (draft !== undefined) drafts.push(draft);
+  }
+  checkEntriesMeet(route, source, log);
+  return drafts;
+}
+
+function draftTool(
+  route: RouteConfig,
+  source: ToolSource,
+  compile: CompileSchema,
+  log: ProblemLog,
+): ToolDraft | undefined {
+  const id = `${route.name}/${source.name}`;
+  const words = wordsFor(route, source.name, source.path, log);
+  const { said } = words;
+  if (route.name.length + 2 + source.name.length > MAX_NAME) {
+    log.error(
+      'name_too_long',
+      source.path,
+      `\`${route.name}__${source.name}\`, the tool’s name on \`/mcp\`, has more than ${MAX_NAME} characters`,
+    );
+  }
+  const carrier = typeof said.idempotency === 'object' ? said.idempotency.argument : undefined;
+  const inputPath = source.operation === undefined ? source.path : [...source.path, 'input'];
+  const inputSchema = carrier === undefined ? source.input : withoutArgument(source.input, carrier);
+  const input = compileAt(compile, inputSchema, source, inputPath, `the input of \`${id}\``, log);
+  const resultSchema = said.result ?? source.result;
+  if (said.result !== undefined && source.result !== undefined && route.source.kind === 'http') {
+    log.error(
+      'said_twice',
+      words.pathOf('result'),
+      `the result of \`${id}\` is declared here and in its \`http\` entry; keep one`,
+    );
+  }
+  const resultPath = said.result === undefined ? [...source.path, 'result'] : words.pathOf('result');
+  const result =
+    resultSchema === undefined
+      ? undefined
+      : compileAt(compile, resultSchema, source, resultPath, `the result of \`${id}\``, log);
+  const writes = readWrites(id, source, words, log);
+  if (input === undefined) return undefined;
+  const partial = [...input.partial, ...(source.partial ?? [])];
+  if (writes && partial.length > 0) {
+    log.warning(
+      'schema_partial',
+      inputPath,
+      `the arguments of \`${id}\` cannot be judged in full (${partial.slice(0, 3).join('; ')}): every call of it is asked`,
+    );
+  }
+  return {
+    id,
+    route,
+    source,
+    words,
+    input: partial.length === input.partial.length ? input : { ...input, partial },
+    result,
+    writes,
+    readsOutside: said.reads_outside ?? source.readsOutside,
+    agents: readAgents(id, route, words, log),
+    watched: new Set(),
+  };
+}
+
+function compileAt(
+  compile: CompileSchema,
+  schema: JsonObject,
+  source: ToolSource,
+  path: ConfigPath,
+  what: string,
+  log: ProblemLog,
+): CompiledSchema | undefined {
+  try {
+    return compile(schema, source.dialect === undefined ? {} : { dialect: source.dialect });
+  } catch (error) {
+    log.error(
+      'bad_schema',
+      path,
+      `${what} is no JSON Schema: ${error instanceof Error ? error.message : String(error)}`,
+    );
+    return undefined;
+  }
+}
+
+function readWrites(id: string, source: ToolSource, words: ToolWords, log: ProblemLog): boolean {
+  const word = words.said.writes;
+  const given = source.writes;
+  if (given !== undefined && 'said' in given) {
+    if (word !== undefined && word !== given.said && words.isExact('writes')) {
+      log.error(
+        'said_twice',
+        words.pathOf('writes'),
+        `\`${id}\` says \`writes: ${given.said}\` in its \`http\` entry and \`${word}\` here`,
+      );
+    }
+    return given.said;
+  }
+  if (word !== undefined) return word;
+  if (given !== undefined) return given.assumed;
+  const method = source.operation?.method ?? 'its method';
+  log.error(
+    'writes_not_said',
+    source.path,
+    `\`${id}\` is called by ${method}: say whether it \`writes\` (\`true\` or \`false\`)`,
+  );
+  return true;
+}
+
+function readAgents(id: string, route: RouteConfig, words: ToolWords, log: ProblemLog): ReadonlySet<string> {
+  const said = words.said.agents;
+  if (said === undefined) return route.agents;
+  for (const [index, name] of said.entries()) {
+    if (route.agents.has(name)) continue;
+    log.error(
+      'unknown_agent',
+      [...words.pathOf('agents'), index],
+      `\`${name}\` does not reach the route of \`${id}\`${suggest(name, [...route.agents])}`,
+    );
+  }
+  return new Set(said.filter((name) => route.agents.has(name)));
+}
+
+/** Tells entries of `tools`, `include` and `exclude` that no tool of the route meets. */
+function checkEntriesMeet(route: RouteConfig, source: RouteSource, log: ProblemLog): void {
+  if (!source.complete && source.tools.length === 0) return;
+  const names = source.tools.map((tool) => tool.name);
+  const check = (glob: string, path: ConfigPath): void => {
+    if (names.some((name) => matchesGlob(glob, name))) return;
+    if (isGlob(glob) || !source.complete) {
+      log.warning('meets_no_tool', path, `no tool of \`${route.name}\` is named \`${glob}\``);
+    } else {
+      log.error(
+        'unknown_tool_name',
+        path,
+        `the route \`${route.name}\` has no tool \`${glob}\`${suggest(glob, names.slice(0, 50))}`,
+      );
+    }
+  };
+  for (const [index, entry] of route.tools.entries())
+    check(entry.name, ['routes', route.index, 'tools', index, 'name']);
+  for (const [index, glob] of (route.include ?? []).entries()) check(glob, ['routes', route.index, 'include', index]);
+  for (const [index, glob] of route.exclude.entries()) check(glob, ['routes', route.index, 'exclude', index]);
+}
