@@ -44,7 +44,7 @@ export function resolveImports(files: readonly FileSyntax[], problems: Problems)
     for (const { path, at } of file.imports) {
       const stubs = stubFlows(path);
       if (stubs !== undefined) {
-        for (const name of [...stubs, ...(stubFlows('core') ?? [])]) known.add(name);
+        for (const name of stubs) known.add(name);
       } else if (!isInnerPath(path) || !sources.some((source) => isImported(source, path, bases))) {
         problems.error(
           'import_unresolved',
