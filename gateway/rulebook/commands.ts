@@ -30,7 +30,7 @@ export async function runRulesCompile(options: RulesOptions): Promise<CommandRes
   }
   if (record === undefined) return { text: renderProblems(problems), exitCode };
   const entries = record.flows.filter((flow) => flow.entry).length;
-  const summary = `${record.flows.length} flows, ${entries} of which run by themselves; ${governed.length} tools are governed:\n`;
+  const summary = `flows: ${record.flows.length}, of which ${entries} by itself\ngoverned tools: ${governed.length}\n`;
   return { text: `${renderProblems(problems)}${summary}${governed.map((tool) => `  ${tool}\n`).join('')}`, exitCode };
 }
 
