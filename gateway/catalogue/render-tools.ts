@@ -1,6 +1,7 @@
 import type { Tool } from '../../policy/tool.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { BuiltCatalogue } from './build.ts';
+import { requiredNames } from './tool-draft.ts';
 import type { ToolSettings } from './tool-settings.ts';
 
 /** The catalogue for people, as a table, or for scripts, as JSON: what `toolgate tools` prints. Ends with a line break. */
@@ -31,12 +32,12 @@ interface ToolLine {
   readonly notes: readonly string[];
   /** Why the arguments cannot be judged in full. */
   readonly partial: readonly string[];
-  readonly input: JsonObject;
+  readonly input: JsonObject | boolean;
 }
 
 function describeTool(tool: Tool, settings: ToolSettings | undefined): ToolLine {
   const operation = settings?.operation;
-  const required = [tool.input.schema['required'] ?? []].flat();
+  const required = requiredNames(tool.input.schema);
   return {
     tool: tool.id,
     description: tool.description,

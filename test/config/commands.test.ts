@@ -4,19 +4,19 @@ import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { renderTools } from '../../gateway/catalogue/render-tools.ts';
 import { validateConfig } from '../../gateway/catalogue/validate.ts';
 import { credentialDigest, newCredential } from '../../gateway/config/credential.ts';
-import { compileSchema } from '../../policy/schema/compile.ts';
+import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 import { ENV, vector } from './places.ts';
 
 test('validate ends 0 and sums up where the configuration is good', async () => {
   const path = vector('good/small.yaml');
-  const { text, exitCode } = await validateConfig(path, { env: {} }, { compileSchema });
+  const { text, exitCode } = await validateConfig(path, { env: {} }, catalogueDeps());
   assert.equal(exitCode, 0);
   assert.equal(text, `${path}: valid: 1 tool on 1 route, 0 warnings\n`);
 });
 
 test('validate ends 1 and tells every fault by file, line and column', async () => {
   const path = vector('faulty/names.yaml');
-  const { text, exitCode } = await validateConfig(path, { env: {} }, { compileSchema });
+  const { text, exitCode } = await validateConfig(path, { env: {} }, catalogueDeps());
   assert.equal(exitCode, 1);
   assert.ok(
     text.startsWith(
@@ -24,13 +24,13 @@ test('validate ends 1 and tells every fault by file, line and column', async () 
     ),
   );
   assert.ok(text.endsWith(`${path}: not valid: 7 errors, 1 warning\n`));
-  const json = await validateConfig(path, { env: {}, json: true }, { compileSchema });
+  const json = await validateConfig(path, { env: {}, json: true }, catalogueDeps());
   const parsed: unknown = JSON.parse(json.text);
   assert.equal((parsed as { problems: unknown[] }).problems.length, 8);
 });
 
 test('the table of tools shows what was said of each, the waived question too', async () => {
-  const { loaded } = await loadGateway(vector('good/every-word.yaml'), { env: ENV, notYet: {} }, { compileSchema });
+  const { loaded } = await loadGateway(vector('good/every-word.yaml'), { env: ENV, notYet: {} }, catalogueDeps());
   assert.ok(loaded !== undefined);
   const lines = renderTools(loaded.built, { json: false }).split('\n');
   assert.match(lines[0] ?? '', /^tool +request +effect +arguments +agents +notes$/);

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { renderProblems } from '../../gateway/config/problem.ts';
-import { compileSchema } from '../../policy/schema/compile.ts';
+import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 import { ENV, vector } from './places.ts';
 
 /**
@@ -23,7 +23,7 @@ for (const name of readdirSync(vector('faulty')).sort()) {
     const marks = marksOf(readFileSync(path, 'utf8'));
     assert.notEqual(marks.length, 0);
     const options = name === 'not-yet.yaml' ? { env: ENV } : { env: ENV, notYet: {} };
-    const { loaded, problems } = await loadGateway(path, options, { compileSchema });
+    const { loaded, problems } = await loadGateway(path, options, catalogueDeps());
     const told = problems.map(
       ({ line, column, severity, code }) => `${line}:${column} ${severity === 'error' ? '' : '(warning) '}${code}`,
     );
@@ -37,7 +37,7 @@ for (const name of readdirSync(vector('faulty')).sort()) {
 }
 
 test('a file that is not there is one fault', async () => {
-  const { problems } = await loadGateway(vector('no-such.yaml'), { env: {} }, { compileSchema });
+  const { problems } = await loadGateway(vector('no-such.yaml'), { env: {} }, catalogueDeps());
   assert.deepEqual(
     problems.map(({ code, line, column }) => [code, line, column]),
     [['missing_file', 1, 1]],

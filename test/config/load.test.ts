@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { draftConfigText, loadConfig } from '../../gateway/config/load.ts';
 import { renderProblems } from '../../gateway/config/problem.ts';
-import { compileSchema } from '../../policy/schema/compile.ts';
+import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 import { ENV, vector } from './places.ts';
 
 test('a configuration with every word loads, typed and in the units that its names say', async () => {
@@ -73,7 +73,7 @@ test('a configuration with every word makes a catalogue', async () => {
   const { loaded, problems } = await loadGateway(
     vector('good/every-word.yaml'),
     { env: ENV, notYet: {} },
-    { compileSchema },
+    catalogueDeps(),
   );
   assert.ok(loaded !== undefined, renderProblems(problems));
   const { catalogue, settings, facts, issuers } = loaded.built;

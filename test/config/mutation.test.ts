@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { finishDraft } from '../../gateway/catalogue/load-gateway.ts';
 import { draftConfigText } from '../../gateway/config/load.ts';
 import { hasErrors } from '../../gateway/config/problem.ts';
-import { compileSchema } from '../../policy/schema/compile.ts';
+import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 import { ENV, vector } from './places.ts';
 
 const PATH = vector('good/every-word.yaml');
@@ -49,13 +49,13 @@ test('a configuration with anything in place of a line or a value is told faults
   await fc.assert(
     fc.asyncProperty(fc.oneof(lineOut, valueSwapped), async (lines) => {
       const draft = draftConfigText(PATH, lines.join('\n'), { env: ENV, notYet: {} });
-      const { loaded, problems } = await finishDraft(draft, { compileSchema });
+      const { loaded, problems } = await finishDraft(draft, catalogueDeps());
       assert.equal(loaded === undefined, hasErrors(problems));
       for (const { line, column, message } of problems) {
         assert.ok(line >= 1 && line <= lines.length + 1 && column >= 1, message);
         assert.doesNotMatch(message, /undefined|\[object/);
       }
     }),
-    { numRuns: 300 },
+    { numRuns: 150 },
   );
 });

@@ -5,7 +5,7 @@ import { finishDraft } from '../../gateway/catalogue/load-gateway.ts';
 import { policyMaterial } from '../../gateway/catalogue/policy-material.ts';
 import { draftConfigText } from '../../gateway/config/load.ts';
 import { renderProblems } from '../../gateway/config/problem.ts';
-import { compileSchema } from '../../policy/schema/compile.ts';
+import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 
 const TEXT = `listen: 127.0.0.1:8080
@@ -27,7 +27,7 @@ routes:
 
 async function material(text: string, token = 'swordfish', file = 'gateway.yaml'): Promise<string> {
   const draft = draftConfigText(file, text, { env: { TOKEN: token } });
-  const { loaded, problems } = await finishDraft(draft, { compileSchema });
+  const { loaded, problems } = await finishDraft(draft, catalogueDeps());
   assert.ok(loaded !== undefined, renderProblems(problems));
   return canonicalize(policyMaterial(loaded.config, loaded.built));
 }
@@ -76,7 +76,7 @@ for (const [from, to] of CHANGES) {
 
 test('the rulebook is part of the policy', async () => {
   const draft = draftConfigText('gateway.yaml', TEXT, { env: { TOKEN: 'x' } });
-  const { loaded } = await finishDraft(draft, { compileSchema });
+  const { loaded } = await finishDraft(draft, catalogueDeps());
   assert.ok(loaded !== undefined);
   const bare = canonicalize(policyMaterial(loaded.config, loaded.built));
   assert.notEqual(canonicalize(policyMaterial(loaded.config, loaded.built, { flows: [] })), bare);

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { reload } from '../../gateway/catalogue/reload.ts';
 import { watchConfig } from '../../gateway/config/watch.ts';
-import { compileSchema } from '../../policy/schema/compile.ts';
+import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 
 const TEXT = `listen: 127.0.0.1:8080
 agents: {desk: {}}
@@ -22,7 +22,7 @@ test('a reload gives the whole next configuration, or nothing', async (context) 
   const path = mkdtempSync(join(tmpdir(), 'toolgate-config-'));
   context.after(() => rmSync(path, { recursive: true }));
   const file = join(path, 'gateway.yaml');
-  const deps = { compileSchema };
+  const deps = catalogueDeps();
   writeFileSync(join(path, 'token'), 'one\n');
   writeFileSync(file, TEXT);
   const first = (await loadGateway(file, { env: {} }, deps)).loaded;
