@@ -1,4 +1,4 @@
-import type { CompiledSchema } from '../../policy/tool.ts';
+import type { CompiledSchema } from '../../policy/schema/compile.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, ProblemLog } from '../config/problem.ts';
@@ -136,6 +136,9 @@ function withPartial(schema: CompiledSchema, further: readonly string[]): Compil
     schema: schema.schema,
     topLevel: schema.topLevel,
     partial: [...schema.partial, ...further],
+    unusable: schema.unusable,
+    required: schema.required,
+    kindOf: (name) => schema.kindOf(name),
     validate: (value) => schema.validate(value),
     declares: (path) => schema.declares(path),
   };

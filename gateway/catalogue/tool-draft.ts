@@ -1,4 +1,5 @@
-import type { CompiledSchema } from '../../policy/tool.ts';
+import type { CompiledSchema } from '../../policy/schema/compile.ts';
+import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, ProblemLog } from '../config/problem.ts';
@@ -8,11 +9,8 @@ import type { NameTable, ResultField } from './names.ts';
 import type { ToolSource } from './tool-source.ts';
 import type { ToolWords } from './words.ts';
 
-/** A compiled schema, and why it can judge nothing at all where that is so. */
-export type MaybeSchema = CompiledSchema & { readonly unusable?: string | undefined };
-
 /** Compiles a JSON Schema; in `dialect` where the schema names none itself. */
-export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: string }) => MaybeSchema;
+export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: Dialect }) => CompiledSchema;
 
 /** A tool while the catalogue is being made: its own words read, names of others not yet resolved. */
 export interface ToolDraft {

@@ -1,3 +1,4 @@
+import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, Problem } from '../config/problem.ts';
@@ -15,7 +16,7 @@ export interface ToolSource {
   /** JSON Schema of the result, where one is declared. */
   readonly result?: JsonObject;
   /** Dialect of both schemas where they name none themselves. */
-  readonly dialect?: string;
+  readonly dialect?: Dialect;
   /**
    * Compiles the two schemas, where they are part of a document whose definitions they refer to. It must be quick for a
    * schema that is never used: it is called for every tool at loading.
