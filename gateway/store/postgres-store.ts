@@ -80,6 +80,7 @@ export class PostgresStore extends StoreReads {
 
   async close(): Promise<void> {
     this.#closed = true;
+    await Promise.all(this.#lanes.map((lane) => lane.idle()));
     await Promise.all(this.#unwaited);
     await Promise.all(this.#connections.map((connection) => connection.close()));
   }

@@ -95,6 +95,23 @@ if (typeof server === 'string') {
       await Promise.all(stores.map((store) => store.close()));
     });
 
+    test('what was sent before closing is stored, and what comes after is refused', async () => {
+      const store = await openStore(shared);
+      const claims = Array.from({ length: 120 }, () => aClaim());
+      const commits = claims.map((claim) => store.commit([{ op: 'claim', claim }]));
+      const last = aClaim();
+      store.enqueue([{ op: 'claim', claim: last }]);
+      await store.close();
+      for (const result of await Promise.all(commits)) assert.deepEqual(result, { ok: true });
+      const again = await openStore(shared);
+      for (const claim of [...claims, last]) assert.deepEqual(await again.findClaim(claim), claim);
+      await again.close();
+      await assert.rejects(store.commit([{ op: 'claim', claim: aClaim() }]), /closed/);
+      await assert.rejects(store.findClaim(last), /closed/);
+      await assert.rejects(store.ready(), /closed/);
+      await store.close();
+    });
+
     test('a text that PostgreSQL cannot hold is refused alone', async () => {
       const store = await openStore(shared);
       const [refused, good] = await Promise.all([
