@@ -66,9 +66,14 @@ class Passage implements PassThrough {
       proxyTimeout: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
     });
     this.#proxy.on('proxyRes', (answer) => dropHeaders(answer));
-    this.#proxy.on('proxyReqWs', (request) => {
+    this.#proxy.on('proxyReqWs', (request, _incoming, client) => {
       // Stands before the proxy's own listener, which writes the headers of the answer to the client.
-      request.on('upgrade', (answer) => dropHeaders(answer));
+      request.on('upgrade', (answer, server) => {
+        dropHeaders(answer);
+        // The proxy only half-closes the other side, which a peer may never notice.
+        client.once('close', () => server.destroy());
+        server.once('close', () => client.destroySoon());
+      });
     });
   }
 
