@@ -27,6 +27,8 @@ export interface Loaded {
   readonly receiptIssuers: ReadonlyMap<string, Issuer>;
   readonly confirmations: {
     readonly mode: 'returned' | 'held';
+    /** Absent: `exact` for carried histories, `until_write` for held ones. */
+    readonly point?: 'exact' | 'until_write';
     readonly ttlMs: number;
     /** Where an approver goes. */
     readonly approveAt: string;
@@ -42,10 +44,16 @@ export interface Loaded {
   /** The largest answer that is kept for a repeat, in bytes. */
   readonly maxAnswerBytes: number;
   readonly idempotencyKeepMs: number;
+  /** Reads that no rule counts, orders, taints by or takes a value from. */
+  readonly unwatched: ReadonlySet<string>;
   /** By server name. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
   /** How long a call of the tool may take. */
   readonly timeoutMs: (tool: Tool) => number;
+  /** Tools whose writes must bring an idempotency key. */
+  readonly idempotencyRequired: ReadonlySet<string>;
   readonly conditions: ConditionGate;
   readonly rulebook: RulebookGate;
+  /** Tools whose answers in the session the rules of a tool read. */
+  readonly answersRead: (toolId: string) => readonly string[];
 }

@@ -77,6 +77,13 @@ export class Sessions {
     this.#live.delete(nameOf(key));
   }
 
+  /** Forgets the copies of a caller: after a commit of which nobody can tell. */
+  forgetOf(caller: string): void {
+    for (const [name, session] of this.#live.entries()) {
+      if (session.record.caller === caller) this.#live.delete(name);
+    }
+  }
+
   /** Forgets every copy: after the store lost what was not yet stored. */
   forgetAll(): void {
     this.#live.clear();

@@ -5,7 +5,6 @@ import type { Decision } from '../receipts/history.ts';
  * sentence a caller is shown. The type of a code is this table's keys, so a misspelt code does not compile.
  */
 
-
 /** A row of the table. */
 export interface Reason {
   readonly decision: Decision;

@@ -64,7 +64,6 @@ export function parseHistory(value: JsonValue): CarriedHistory {
  */
 export function parseEntry(value: JsonValue, index: number, step?: number): Entry {
   const o = asObject(value, index, 'the entry');
-  refuseUnknown(o, ENTRY_MEMBERS, index, 'the entry');
   const parsedStep = count(o, 'step', index);
   if (step !== undefined && parsedStep !== step) {
     throw new HistoryFault(
@@ -73,6 +72,7 @@ export function parseEntry(value: JsonValue, index: number, step?: number): Entr
       `entry ${index} says it is step ${parsedStep}: entries may not be moved or left out`,
     );
   }
+  refuseUnknown(o, ENTRY_MEMBERS, index, 'the entry');
   const tool = text(o, 'tool', index);
   if (tool.length > MAX_TOOL_LENGTH && [...tool].length > MAX_TOOL_LENGTH) {
     throw format(index, `\`tool\` may not be longer than ${MAX_TOOL_LENGTH} characters`);

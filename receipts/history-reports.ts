@@ -14,7 +14,8 @@ export function mayFollow(before: Outcome | undefined, after: Outcome): boolean 
 }
 
 /**
- * Whether a carried report says otherwise than what the gateway itself saw. It may lag behind (say nothing yet, or
+ * Whether a carried report of a call that the gateway forwarded says otherwise than what the gateway itself saw of it
+ * (`{}`: nothing yet, so nothing may be said). It may lag behind (say nothing yet, or
  * what the seen outcome may follow), and a missing `result` does not differ from one that is there.
  */
 export function contradictsReport(seen: Report, carried: Report): boolean {

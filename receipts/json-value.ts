@@ -1,6 +1,6 @@
 /**
  * JSON as this project carries it: what `JSON.parse` gives, except that an integer beyond ±(2^53-1) is a `bigint`,
- * so that a 64-bit id keeps every digit in digests, comparisons and forwarded text (design: receipts, "The JSON profile").
+ * so that a 64-bit id keeps every digit in digests, comparisons and forwarded text ("The JSON profile" of docs/formats.md).
  */
 export type JsonValue = null | boolean | number | bigint | string | JsonArray | JsonObject;
 

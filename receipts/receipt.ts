@@ -56,10 +56,11 @@ export interface ReceiptFacts {
   readonly foreign: boolean;
   /** The current policy digest where the issuer is this gateway; `undefined` for any other issuer. */
   readonly policy?: string;
-  /** The link kept for (issuer, caller, session, step) of the receipt, in base64url, where one is kept. */
-  readonly knownLink?: string;
-  /** The link kept for the step before, in base64url, where one is kept: a cut history's `prev` must be it. */
-  readonly knownPrevLink?: string;
+  /**
+   * The links kept for (issuer, caller, session) in base64url, by step: of the steps that the history shows, `prev`'s
+   * among them, as many as are kept. Another link there is another line.
+   */
+  readonly knownLinks: ReadonlyMap<number, string>;
   readonly claim: ReceiptClaim;
   /** Whether sending again is safe: `read`; `write` where it is idempotent or its backend honours the key; else `no`. */
   readonly resendSafe: 'no' | 'read' | 'write';
@@ -152,7 +153,7 @@ export function evaluateReceipt(
 
 /** What the store knows otherwise than the history says. */
 function storedFault(receipt: VerifiedReceipt, facts: ReceiptFacts): HistoryFault | undefined {
-  const { entry, link, verified } = receipt;
+  const { entry, verified } = receipt;
   const { prev, entries } = verified.history;
   const index = entries.length - 1;
   if (facts.foreign) return new HistoryFault('session', 0, 'the history is of another caller’s session');
@@ -163,11 +164,21 @@ function storedFault(receipt: VerifiedReceipt, facts: ReceiptFacts): HistoryFaul
       'the call was checked under a policy that no longer holds: check it again',
     );
   }
-  if (prev !== undefined && facts.knownPrevLink !== undefined && facts.knownPrevLink !== prev.link) {
+  const knownPrev = facts.knownLinks.get(entry.step - 1);
+  if (prev !== undefined && knownPrev !== undefined && knownPrev !== prev.link) {
     return new HistoryFault('link', index, 'the link before the receipt is not the one of its session');
   }
-  if (facts.knownLink !== undefined && facts.knownLink !== encodeBase64url(link)) {
-    return new HistoryFault('forked', index, `the session has another step ${entry.step}`);
+  return facts.knownLinks.size === 0 ? undefined : forkFault(receipt, facts.knownLinks);
+}
+
+function forkFault({ verified }: VerifiedReceipt, knownLinks: ReadonlyMap<number, string>): HistoryFault | undefined {
+  const { entries } = verified.history;
+  for (let i = 0; i < entries.length; i++) {
+    const { step } = entries[i] as Entry;
+    const known = knownLinks.get(step);
+    if (known !== undefined && known !== encodeBase64url(verified.links[i] as Uint8Array)) {
+      return new HistoryFault('forked', i, `the session has another step ${step}: it was continued twice`);
+    }
   }
   return undefined;
 }

@@ -1,8 +1,9 @@
 import { carryOver, EMPTY_CARRIED, openView } from '../../policy/session.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
-import { HistoryFault, type Report } from '../../receipts/history.ts';
-import { compareHead } from '../../receipts/history-head.ts';
+import { type Entry, entryReport, HistoryFault, type LateReport, type Report } from '../../receipts/history.ts';
+import { compareHead, historyHead } from '../../receipts/history-head.ts';
 import { parseHistory } from '../../receipts/history-parse.ts';
+import { contradictsReport } from '../../receipts/history-reports.ts';
 import { type VerifiedHistory, verifyHistory } from '../../receipts/history-verify.ts';
 import type { Gateway } from '../gateway.ts';
 import { newSession, type Session } from '../sessions.ts';
@@ -63,7 +64,23 @@ export function chooseSession(gateway: Gateway, read: ReadCall): SessionChoice {
 
 /** The session to decide in, or why no session is touched. */
 export type OpenedSession =
-  | { readonly kind: 'session'; readonly session: Session; readonly prevReport: Report; readonly fault?: HistoryFault }
+  | {
+      readonly kind: 'session';
+      readonly session: Session;
+      /** What the next link says of the newest entry. */
+      readonly prevReport: Report;
+      /** What a carried history newly reports of it. */
+      readonly adopted?: LateReport;
+      /** The entry that it is of. */
+      readonly adoptedTool?: Pick<Entry, 'tool' | 'run' | 'undoes'>;
+      /** Whether this caller is believed for it: a host is, for calls that it ran itself. */
+      readonly believed: boolean;
+      /** The session of which a second line was seen; it is frozen, whatever becomes of the call. */
+      readonly forked?: SessionRecord;
+      /** What is known of it and the carried history does not say. */
+      readonly late?: LateReport;
+      readonly fault?: HistoryFault;
+    }
   /** A genuine history of somebody else: nothing changes anywhere. */
   | { readonly kind: 'foreign'; readonly fault: HistoryFault };
 
@@ -82,10 +99,32 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
     return begin(gateway, read, choice.key, choice.mode, openView(carried));
   }
   const fault = await faultOf(gateway, found, choice);
-  if (fault !== undefined) return restart(gateway, read, choice, fault);
+  if (fault !== undefined) {
+    const restarted = await restart(gateway, read, choice, fault);
+    const isNews = fault.fault === 'forked' && found.record.frozen === undefined && restarted.kind === 'session';
+    if (isNews) await recordFork(gateway, read, found.record, choice);
+    return isNews ? { ...restarted, forked: found.record } : restarted;
+  }
+  const known = reportOf(found.record.headReport);
   const last = choice.carried?.history.entries.at(-1);
-  const prevReport = choice.mode === 'held' ? reportOf(found.record.headReport) : reportOf(last ?? {});
-  return { kind: 'session', session: found, prevReport };
+  const believed = read.request.caller.host;
+  if (last === undefined) return { kind: 'session', session: found, prevReport: known, believed };
+  const carried = entryReport(last);
+  const step = last.step;
+  if (known.outcome === undefined && carried.outcome !== undefined) {
+    // Nobody but the gateway says what became of a call that the gateway forwards.
+    const claim = await gateway.store.findClaim({ link: found.record.head?.link ?? '' });
+    if (claim === undefined) {
+      const adopted = { step, ...carried, outcome: carried.outcome };
+      return { kind: 'session', session: found, prevReport: carried, adopted, adoptedTool: last, believed };
+    }
+  }
+  if (contradictsReport(known, carried)) {
+    return restart(gateway, read, choice, new HistoryFault('outcome', step, 'the gateway saw another outcome'));
+  }
+  const more = known.outcome !== undefined && known.outcome !== carried.outcome;
+  const late = more ? { late: { step, ...known, outcome: known.outcome } } : {};
+  return { kind: 'session', session: found, prevReport: carried, believed, ...late };
 }
 
 /** What the store's row says against the choice. */
@@ -104,6 +143,27 @@ async function faultOf(gateway: Gateway, found: Session, choice: SessionChoice):
   if (stands === 'same') return undefined;
   if (stands === 'dropped') return new HistoryFault('dropped', own ?? 0, 'the session has gone on from this point');
   return new HistoryFault('forked', own ?? 0, 'the session has another line');
+}
+
+/** Both heads go into the audit log: two signed lines of one session are evidence against whoever made them. */
+async function recordFork(
+  gateway: Gateway,
+  read: ReadCall,
+  known: SessionRecord,
+  choice: SessionChoice,
+): Promise<void> {
+  const shown = choice.carried === undefined ? undefined : historyHead(choice.carried);
+  const none = { step: -1, link: '' };
+  await gateway.audit.append({
+    event: 'fork',
+    fault: 'forked',
+    session: known.session,
+    caller: known.caller,
+    tool: read.call.tool,
+    agent: read.agent,
+    issuer: known.issuer,
+    heads: [known.head ?? none, shown ?? none],
+  });
 }
 
 async function restart(
@@ -133,7 +193,7 @@ function begin(
 ): OpenedSession {
   const made = { mode, audience: read.loaded.audience, view };
   const record = newSession(key, made, gateway.random, gateway.now());
-  return { kind: 'session', session: gateway.sessions.wake(record, true), prevReport: {} };
+  return { kind: 'session', session: gateway.sessions.wake(record, true), prevReport: {}, believed: false };
 }
 
 function reportOf(report: { readonly outcome?: string; readonly result?: string }): Report {

@@ -14,22 +14,31 @@ export interface Store {
   ready(): Promise<void>;
   /** Commits in order of arrival. Throws `StoreFault` where the store cannot be reached: nothing was stored, or (`maybe`) nobody can tell. */
   commit(operations: readonly Operation[]): Promise<CommitResult>;
+  /**
+   * Commits with the next group while nobody waits for it, in order with every other commit and read of the same
+   * session. Never throws; what was not stored is told to `StoreOptions.onLost`.
+   */
+  enqueue(operations: readonly Operation[]): void;
 
   findSession(key: SessionKey): Promise<SessionRecord | undefined>;
   /** The named steps of a session, those that exist. */
   findSteps(sid: string, steps: readonly number[]): Promise<readonly StepRecord[]>;
   /** Every entry of a session in order, for an export. */
   readEntries(sid: string): Promise<readonly StepRecord[]>;
-  /** Views of a caller's sessions that took an allowed entry since `sinceMs`. */
+  /**
+   * Views of a caller's sessions that took an allowed entry since `sinceMs`: those whose view changed since then, for a
+   * refused call leaves the view as it is. A report on an older entry counts too, which only makes the answer stricter.
+   */
   viewsOfCaller(issuer: string, caller: string, sinceMs: number): Promise<readonly SessionView[]>;
   /** The newest answers that a session has from tools whose values are watched, newest first. */
   findWatched(sid: string, tools: readonly string[]): Promise<readonly WatchedRecord[]>;
 
   findClaim(by: { readonly link: string } | { readonly scopeKey: string }): Promise<ClaimRecord | undefined>;
-  /** Claims in a state, oldest first, at most `limit`. */
+  /** Claims in a state, oldest first (settled ones by when they were settled), at most `limit`. */
   listClaims(state: ClaimState, limit: number): Promise<readonly ClaimRecord[]>;
   /** Claims whose owner let its lease pass, taken over by `owner` under a new fence (SKIP LOCKED where replicas share). */
   takeLapsedClaims(owner: string, nowMs: number, leaseUntilMs: number, limit: number): Promise<readonly ClaimRecord[]>;
+  /** Prolongs the owner's leases on claims that the gateway runs itself and that are not settled, and on runs. */
   renewLeases(owner: string, leaseUntilMs: number): Promise<void>;
 
   findConfirmation(id: string): Promise<ConfirmationRecord | undefined>;
@@ -43,22 +52,47 @@ export interface Store {
   listRuns(states: readonly RunState[], limit: number): Promise<readonly RunRecord[]>;
   /** Undo rows of a run, highest step first. */
   listUndos(caller: string, run: string): Promise<readonly UndoRecord[]>;
-  /** A run that has undo work due and that no live owner holds, leased to `owner`. */
+  /**
+   * A failed or undoing run that no live owner holds and whose highest unfinished undo is pending or begun and due, or
+   * that has no unfinished undo left and waits to be closed; leased to `owner`. Given back by a lease of 0.
+   */
   takeUndoWork(owner: string, nowMs: number, leaseUntilMs: number): Promise<RunRecord | undefined>;
 
   /** What is counted in the buckets now: settled and held amounts, as decimal texts. */
   readCounters(buckets: readonly string[]): Promise<ReadonlyMap<string, CounterRecord>>;
-  /** Amounts and times of a sliding bucket since `sinceMs`. */
+  /** Amounts and times of a sliding bucket since `sinceMs`, oldest first. */
   readHolds(bucket: string, sinceMs: number): Promise<readonly HoldRecord[]>;
 
   /** Outbox rows that `replica` has not marked written, in order. */
   readOutbox(replica: string, limit: number): Promise<readonly { readonly n: number; readonly line: string }[]>;
 
-  /** Deletes what is past its keeping, a bounded amount at a time; resolves with how many rows went. */
+  /**
+   * Deletes what is past its keeping, a bounded amount at a time; resolves with how many rows went (0: nothing is left to
+   * do now). A session stays while one of its claims is open or unknown, or one of its runs waits to be undone.
+   */
   sweep(nowMs: number, keep: Keep): Promise<number>;
   /** A key of this store, made at its creation (256 random bits): for digests of values and for keys sent upstream. */
   secret(): Uint8Array;
   close(): Promise<void>;
+}
+
+/** What an adapter is opened with. */
+export interface StoreOptions {
+  /** 32 bytes: seals what may hold people's values (docs/store.md). Absent: stored as it is. */
+  readonly encryptionKey?: Uint8Array;
+  /** Told of each enqueued commit that was not stored. Must not throw. */
+  readonly onLost?: (why: StoreFault | Conflict, operations: readonly Operation[]) => void;
+  /** PostgreSQL connections that commit side by side; 4 where absent. */
+  readonly connections?: number;
+}
+
+/** A store that cannot be used as it is told to: wrong key, newer schema, in use by another process. Names what to do. */
+export class StoreSetupError extends Error {
+  readonly code = 'store_setup';
+  constructor(message: string, options?: { cause?: unknown }) {
+    super(message, { cause: options?.cause });
+    this.name = 'StoreSetupError';
+  }
 }
 
 /** How long rows are kept, in milliseconds. */
@@ -152,8 +186,10 @@ export interface StepRecord {
   readonly undoArguments?: string;
   /** An undo of this step was allowed and is not known to have failed. */
   readonly undoAllowed: boolean;
-  /** What was reported of the step before when this entry was appended: it is under this entry's link. */
-  readonly prevReport: { readonly outcome?: string; readonly result?: string };
+  /** An entry follows, whose link froze what was reported until then. */
+  readonly reportFrozen: boolean;
+  /** What the following link froze; absent while none follows. `outcome` and `result` are the newest. */
+  readonly frozenReport?: { readonly outcome?: string; readonly result?: string };
 }
 
 /** Values of one answer that rules read later (docs/execution.md); nothing else of a result is stored. */
@@ -320,9 +356,13 @@ export type Operation =
       readonly usedAtMs: number;
     }
   | { readonly op: 'freeze_session'; readonly sid: string; readonly why: string }
+  /** `session_moved` where the step is taken. What is reported of the step before is frozen from here on. */
   | { readonly op: 'append_entry'; readonly sid: string; readonly entry: StepRecord }
   | { readonly op: 'sign_entry'; readonly sid: string; readonly step: number; readonly token: string }
-  /** Sets what is reported of a step; `undefined` members stay as they are. */
+  /**
+   * Sets what is reported of a step; `undefined` members stay as they are, and what the gateway saw stays seen.
+   * `session_moved` where there is no such step, as with every operation that names one.
+   */
   | {
       readonly op: 'report_step';
       readonly sid: string;
@@ -334,10 +374,14 @@ export type Operation =
       readonly undoArguments?: string;
     }
   | { readonly op: 'mark_undo'; readonly sid: string; readonly step: number; readonly undoAllowed: boolean }
+  /** Keeps the newest `keep` answers of the tool. */
   | { readonly op: 'watch'; readonly sid: string; readonly record: WatchedRecord; readonly keep: number }
   /** `claim_exists` where the link or the scope key has a claim. */
   | { readonly op: 'claim'; readonly claim: ClaimRecord }
-  /** `claim_fenced` where the fence is another or the state is none of `from`. */
+  /**
+   * `claim_fenced` where the fence is another or the state is none of `from`. To `ran` or `failed` settles the claim and
+   * forgets its request. `why` becomes what is given, absent too; `answer` stays where none is given.
+   */
   | {
       readonly op: 'move_claim';
       readonly link: string;
@@ -346,6 +390,16 @@ export type Operation =
       readonly to: ClaimState;
       readonly answer?: StoredAnswer;
       readonly why?: string;
+      readonly atMs: number;
+    }
+  /** Takes a claim that is in one of `from` to send it again: `sending` under the next fence. `claim_fenced` otherwise. */
+  | {
+      readonly op: 'retake_claim';
+      readonly link: string;
+      readonly fence: number;
+      readonly from: readonly ClaimState[];
+      readonly owner: string;
+      readonly leaseUntilMs: number;
       readonly atMs: number;
     }
   | { readonly op: 'put_confirmation'; readonly confirmation: ConfirmationRecord }
@@ -373,17 +427,26 @@ export type Operation =
       readonly max: string;
       readonly atMs: number;
       readonly sinceMs?: number;
+      /** When the bucket counts for nothing any more. Without it a sliding one is kept for its window, others for 400 days. */
+      readonly untilMs?: number;
     }
+  /** What is held under the link counts for good. */
   | { readonly op: 'settle_holds'; readonly link: string }
+  /** What is still held under the link counts no more; what was settled stays. */
   | { readonly op: 'release_holds'; readonly link: string }
-  /** Makes or touches a run; `run_foreign` where it lives in another session; `run_state` where it is in none of `from`. */
+  /**
+   * Makes or touches a run; `run_foreign` where it lives in another session; `run_state` where it is in none of `from`, or
+   * `run.owner` is given and another owner's lease still lasts at `run.updatedAtMs`. `why` and `left` become what is given,
+   * absent too; an absent owner leaves a failed or undoing run with the one it has.
+   */
   | {
       readonly op: 'touch_run';
       readonly run: RunRecord;
       readonly from: readonly RunState[];
     }
+  /** Puts the row, or puts it anew. */
   | { readonly op: 'put_undo'; readonly undo: UndoRecord }
-  /** `undo_state` where the row is in none of `from`. */
+  /** `undo_state` where the row is in none of `from`. `why` becomes what is given, absent too. */
   | {
       readonly op: 'move_undo';
       readonly caller: string;
@@ -397,5 +460,5 @@ export type Operation =
     }
   /** A line for the audit log of `replica`, in the same transaction as what it tells of. `n` counts the replica's lines. */
   | { readonly op: 'outbox'; readonly replica: string; readonly n: number; readonly line: string }
-  /** The log of `replica` holds every line up to `n`. */
+  /** The log of `replica` holds every line up to `n`: the store forgets them. */
   | { readonly op: 'outbox_written'; readonly replica: string; readonly n: number };

@@ -1,0 +1,75 @@
+import { type Context, Hono } from 'hono';
+import { AuditFault } from '../audit/fault.ts';
+import { storeUnavailable } from '../enforce/problems.ts';
+import type { Problem } from '../exchange.ts';
+import type { EdgeExchange } from '../http/edge-exchange.ts';
+import { fault } from '../http/problems.ts';
+import { StoreFault } from '../store/port.ts';
+import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
+import { postCall, postCheck } from './calls.ts';
+import { getConfirmations, postDecision } from './confirmations.ts';
+import { getHealth, getReadiness } from './health.ts';
+import { API_DESCRIPTION } from './openapi.ts';
+import { postOutcome } from './outcomes.ts';
+import { getSession } from './sessions.ts';
+import { getTools } from './tools.ts';
+
+/** The control API (docs/api.md), as one Hono application. */
+type Api = Hono<{ Bindings: ApiBindings }>;
+
+/** Answers one request of the control API. */
+export type ApiHandler = (env: ApiBindings) => Promise<void>;
+
+/** Makes the control API. */
+export function createApi(): ApiHandler {
+  const app: Api = new Hono();
+  app.post('/v1/check', (c) => postCheck(c.env));
+  app.post('/v1/call', (c) => postCall(c.env));
+  app.post('/v1/outcomes', (c) => postOutcome(c.env));
+  app.get('/v1/tools', (c) => getTools(c.env));
+  app.get('/v1/sessions/:id', (c) => getSession(c.env, c.req.param('id')));
+  app.get('/v1/confirmations', (c) => getConfirmations(c.env));
+  app.post('/v1/confirmations/:id/approve', (c) => postDecision(c.env, c.req.param('id'), 'approved'));
+  app.post('/v1/confirmations/:id/deny', (c) => postDecision(c.env, c.req.param('id'), 'denied'));
+  app.get('/healthz', () => getHealth());
+  app.get('/readyz', (c) => getReadiness(c.env.gateway));
+  app.get('/openapi.json', (c) => c.json(API_DESCRIPTION));
+  app.notFound((c) => answerMissing(app, c));
+  app.onError((error, c) => problemAnswer(problemOf(error, c.env)));
+  return async (env) => {
+    const { exchange } = env;
+    // The body stays with the edge, which reads it under its own limits; Hono sees the method and the path.
+    const request = new Request(`http://gateway${exchange.path}`, { method: exchange.method });
+    const response = await app.fetch(request, env);
+    await write(exchange, response);
+  };
+}
+
+/** A path that exists with another method is 405 and names it (RFC 9110 section 15.5.6). */
+function answerMissing(app: Api, c: Context<{ Bindings: ApiBindings }>): Response {
+  const methods = ['GET', 'POST'].filter((method) => app.router.match(method, c.req.path)[0].length > 0);
+  if (methods.length === 0) return problemAnswer(fault('no_route', 'there is nothing at this path; see /openapi.json'));
+  const answer = problemAnswer(fault('method_not_allowed', `this path takes ${methods.join(', ')}`));
+  answer.headers.set('allow', methods.join(', '));
+  return answer;
+}
+
+function problemOf(error: Error, env: ApiBindings): Problem {
+  if (error instanceof ApiProblem) return error.problem;
+  if (error instanceof StoreFault || error instanceof AuditFault) {
+    env.gateway.log.error({ err: error }, 'a request was refused because it could not be recorded');
+    return storeUnavailable(
+      error instanceof StoreFault ? 'the store cannot be reached' : 'the audit log cannot be written',
+    );
+  }
+  env.gateway.log.error({ err: error }, 'a request failed');
+  return fault('internal_error', 'the gateway failed while it handled the request; its log says why');
+}
+
+async function write(exchange: EdgeExchange, response: Response): Promise<void> {
+  const body = new Uint8Array(await response.arrayBuffer());
+  const headers: string[] = [];
+  for (const [name, value] of response.headers) headers.push(name, value);
+  headers.push('content-length', String(body.byteLength));
+  exchange.answer({ status: response.status, headers, body });
+}

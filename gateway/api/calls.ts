@@ -1,0 +1,144 @@
+import { Readable } from 'node:stream';
+import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
+import { parseResult } from '../enforce/read-result.ts';
+import { enforce } from '../enforce.ts';
+import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
+import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
+import {
+  type ApiBindings,
+  ApiProblem,
+  badMember,
+  isObject,
+  jsonAnswer,
+  problemAnswer,
+  requireCaller,
+  requireObject,
+  requireText,
+} from './api-context.ts';
+
+const OWN_MEMBERS = ['tool', 'arguments'];
+const KNOWN: ReadonlySet<string> = new Set([...CALL_MEMBER_NAMES, ...OWN_MEMBERS]);
+
+/** `POST /v1/check`: decides, and leaves the running to the caller. */
+export async function postCheck(env: ApiBindings): Promise<Response> {
+  const answer = await enforce(env.gateway, await readRequest(env, 'decide'));
+  if (answer.kind === 'decided') return jsonAnswer(answer.check);
+  return answerOther(answer);
+}
+
+/** `POST /v1/call`: decides, forwards once, and answers what became of it. */
+export async function postCall(env: ApiBindings): Promise<Response> {
+  const answer = await enforce(env.gateway, await readRequest(env, 'forward'));
+  switch (answer.kind) {
+    case 'decided':
+      return jsonAnswer({ check: answer.check });
+    case 'forwarded': {
+      const result = await readAnswer(answer.answer);
+      const outcome = await answer.outcome;
+      return jsonAnswer({ ...proofOf(answer), outcome, ...result });
+    }
+    case 'replayed': {
+      if (answer.answer.kind === 'tombstone') return answerOther(answer);
+      const { status, body, contentType } = answer.answer;
+      return jsonAnswer({ replayed: true, outcome: answer.outcome, status, result: resultOf(body, contentType) });
+    }
+    default:
+      return answerOther(answer);
+  }
+}
+
+async function readRequest(env: ApiBindings, purpose: 'decide' | 'forward'): Promise<EnforceRequest> {
+  const caller = requireCaller(env);
+  const body = await requireObject(env);
+  const parsed = parseCallMembers(body, KNOWN);
+  if ('problem' in parsed) throw new ApiProblem(parsed.problem);
+  const tool = requireText(body, 'tool');
+  const args = Object.hasOwn(body, 'arguments') ? body['arguments'] : {};
+  if (!isObject(args)) throw badMember('arguments', 'must be an object');
+  return {
+    caller,
+    tool,
+    arguments: args,
+    members: withKey(env, parsed.members),
+    byReceipt: false,
+    purpose,
+    via: 'api',
+    wantEntry: true,
+    gone: env.exchange.gone,
+    passedHeaders: [],
+  };
+}
+
+/** `Idempotency-Key` as a header is the member `idempotency_key`; given both ways, it is given twice. */
+function withKey(env: ApiBindings, members: CallMembers): CallMembers {
+  const header = env.exchange.header('idempotency-key');
+  if (header === undefined) return members;
+  if (members.idempotencyKey !== undefined) {
+    throw badMember('idempotency_key', 'is given twice, in the header Idempotency-Key and in the body');
+  }
+  const quoted = /^"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"$/.exec(header);
+  const key = quoted?.[1] ?? header;
+  if (key.length > 255) throw badMember('idempotency_key', 'must have 1 to 255 characters');
+  return { ...members, idempotencyKey: key };
+}
+
+function proofOf(answer: Extract<EnforceAnswer, { kind: 'forwarded' }>): object {
+  return { ...(answer.check ? { check: answer.check } : {}), ...(answer.receipt ? { receipt: answer.receipt } : {}) };
+}
+
+type CallResult = { readonly status?: number; readonly result?: JsonValue; readonly why?: string };
+
+async function readAnswer(answer: UpstreamAnswer): Promise<CallResult> {
+  if (answer.kind !== 'answer') return { why: answer.why };
+  const { status, headers } = answer;
+  const contentType = contentTypeOf(headers);
+  const body = answer.body instanceof Readable ? await collect(answer.body) : answer.body;
+  if (body === undefined) return { status, why: 'the answer broke off' };
+  return { status, result: resultOf(body, contentType) };
+}
+
+/** JSON as it is; anything else as text, or in base64 where it is not UTF-8. */
+function resultOf(body: Uint8Array, contentType: string | undefined): JsonValue {
+  if (body.length === 0) return null;
+  const value = parseResult(body, contentType);
+  if (value !== undefined) return value;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch {
+    const encoded: JsonObject = { base64: Buffer.from(body).toString('base64') };
+    return encoded;
+  }
+}
+
+/** The largest streamed answer that `/v1/call` holds, in bytes. */
+const MAX_COLLECTED_BYTES = 64 << 20;
+
+async function collect(body: Readable): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of body) {
+      const bytes: Uint8Array = chunk;
+      size += bytes.length;
+      // The rest is still read, so that the call's outcome is known; it is not kept.
+      if (size <= MAX_COLLECTED_BYTES) chunks.push(bytes);
+    }
+  } catch {
+    // The outcome that goes with the answer says that it broke off.
+    return undefined;
+  }
+  return size <= MAX_COLLECTED_BYTES ? Buffer.concat(chunks) : undefined;
+}
+
+function contentTypeOf(headers: readonly string[]): string | undefined {
+  for (let i = 0; i + 1 < headers.length; i += 2)
+    if (headers[i]?.toLowerCase() === 'content-type') return headers[i + 1];
+  return undefined;
+}
+
+function answerOther(answer: EnforceAnswer): Response {
+  if (answer.kind === 'problem') return problemAnswer(answer.problem);
+  if (answer.kind === 'receipt') return jsonAnswer({ receipt: answer.receipt });
+  return problemAnswer(ANSWER_NOT_KEPT);
+}

@@ -1,0 +1,132 @@
+import type { Outcome } from '../../receipts/history.ts';
+import { mayFollow } from '../../receipts/history-reports.ts';
+import { parseJson } from '../../receipts/json.ts';
+import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { compensatedBy } from '../compensated-step.ts';
+import { SESSION_BUSY } from '../enforce/problems.ts';
+import { readResult } from '../enforce/read-result.ts';
+import { outcomeOf, readBody } from '../enforce/step-facts.ts';
+import type { Problem } from '../exchange.ts';
+import type { Gateway } from '../gateway.ts';
+import { fault } from '../http/problems.ts';
+import { applyReports, type StepReport } from '../session-reports.ts';
+import type { Session } from '../sessions.ts';
+import type { SessionKey, StepRecord } from '../store/port.ts';
+import {
+  type ApiBindings,
+  ApiProblem,
+  badMember,
+  isObject,
+  jsonAnswer,
+  refuseUnknown,
+  requireCaller,
+  requireObject,
+  requireStep,
+  requireText,
+} from './api-context.ts';
+
+const MAX_ATTEMPTS = 8;
+
+interface Report {
+  readonly step: number;
+  readonly outcome: Outcome;
+  /** Absent where the caller sent none. */
+  readonly result?: JsonValue;
+}
+
+/**
+ * `POST /v1/outcomes`: what became of a call that its caller ran itself. A host is believed; an agent's report is
+ * recorded and loosens nothing; of a call that the gateway forwarded only the gateway says.
+ */
+export async function postOutcome(env: ApiBindings): Promise<Response> {
+  const caller = requireCaller(env);
+  const body = await requireObject(env);
+  refuseUnknown(body, ['session', 'step', 'outcome', 'result']);
+  const outcome = outcomeOf(requireText(body, 'outcome'));
+  if (outcome === undefined) throw badMember('outcome', 'must be ran, failed, outcome_unknown or compensated');
+  const step = requireStep(body, 'step');
+  const report: Report = { step, outcome, ...(Object.hasOwn(body, 'result') ? resultOf(body) : {}) };
+  const key = { issuer: env.gateway.loaded.issuer, caller: caller.name, session: requireText(body, 'session') };
+  await env.gateway.sessions.inLine(key, () => recordReport(env.gateway, key, caller.host, report));
+  return jsonAnswer({ session: key.session, step, outcome, believed: caller.host });
+}
+
+function resultOf(body: JsonObject): { readonly result: JsonValue } {
+  return { result: body['result'] ?? null };
+}
+
+async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, report: Report): Promise<void> {
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const session = await gateway.sessions.find(key);
+    if (session === undefined) throw new ApiProblem(noSuchStep('session'));
+    const reports = await reportsOf(gateway, session, host, report);
+    const change = applyReports(session, reports);
+    const [own] = reports;
+    const line = gateway.audit.prepare({
+      event: 'outcome',
+      by: host ? 'host' : 'agent',
+      outcome: report.outcome,
+      caller: key.caller,
+      session: key.session,
+      step: report.step,
+      ...(own?.tool === undefined ? {} : { tool: own.tool.id }),
+    });
+    const outbox = { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const;
+    const result = await gateway.commit([...change.operations, outbox]);
+    if (result.ok) {
+      gateway.sessions.keep(change.record, session);
+      await gateway.audit.write(line);
+      return;
+    }
+    gateway.audit.abandon(line);
+    gateway.sessions.forget(key);
+  }
+  throw new ApiProblem(SESSION_BUSY);
+}
+
+async function reportsOf(
+  gateway: Gateway,
+  session: Session,
+  host: boolean,
+  report: Report,
+): Promise<readonly StepReport[]> {
+  const [record] = await gateway.store.findSteps(session.record.sid, [report.step]);
+  if (record === undefined) throw new ApiProblem(noSuchStep('step'));
+  const body = readBody(record);
+  if (body.decision !== 'allow') throw new ApiProblem(notReportable('the step was not allowed, so nothing of it ran'));
+  if (record.forwarded || (await gateway.store.findClaim({ link: record.link })) !== undefined) {
+    throw new ApiProblem(notReportable('the gateway forwarded this call and knows itself what became of it'));
+  }
+  const before = outcomeOf(record.outcome);
+  if (!mayFollow(before, report.outcome)) {
+    throw new ApiProblem(notReportable(`\`${report.outcome}\` cannot follow \`${before ?? 'nothing'}\``));
+  }
+  const tool = gateway.loaded.catalogue.tools.get(body.tool);
+  const own: StepReport = {
+    step: report.step,
+    tool,
+    before: record.seen ? before : undefined,
+    after: report.outcome,
+    believed: host,
+    ...(body.run === undefined ? {} : { run: body.run }),
+    ...(body.undoes === undefined ? {} : { undoes: body.undoes }),
+    ...(tool === undefined || report.result === undefined
+      ? {}
+      : readResult(gateway, session, { step: report.step, tool, boundArguments: boundOf(record) }, report.result)),
+  };
+  if (body.undoes === undefined || report.outcome !== 'ran' || !host) return [own];
+  return [own, ...(await compensatedBy(gateway, session, body.undoes))];
+}
+
+function boundOf(record: StepRecord): JsonObject {
+  const bound = record.undoArguments === undefined ? undefined : parseJson(record.undoArguments);
+  return isObject(bound) ? bound : {};
+}
+
+function noSuchStep(what: string): Problem {
+  return fault('not_found', `this caller has no such ${what}`);
+}
+
+function notReportable(why: string): Problem {
+  return fault('outcome_recorded', why);
+}

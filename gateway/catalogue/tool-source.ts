@@ -1,0 +1,59 @@
+import type { Dialect } from '../../policy/schema/dialect.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
+import type { RouteConfig } from '../config/config.ts';
+import type { ConfigPath, Problem } from '../config/problem.ts';
+import type { HttpMethod } from '../config/raw.ts';
+import type { PathTemplate } from './path-template.ts';
+import type { CompileSchema } from './tool-draft.ts';
+
+/** A tool as what describes a route gives it: a hand-listed call, an OpenAPI operation, an MCP server's listing. */
+export interface ToolSource {
+  /** Bare name, without the server's. */
+  readonly name: string;
+  readonly description?: string;
+  /** JSON Schema of the arguments. */
+  readonly input: JsonObject;
+  /** JSON Schema of the result, where one is declared. */
+  readonly result?: JsonObject;
+  /** Dialect of both schemas where they name none themselves. */
+  readonly dialect?: Dialect;
+  /**
+   * Compiles the two schemas, where they are part of a document whose definitions they refer to. It must be quick for a
+   * schema that is never used: it is called for every tool at loading.
+   */
+  readonly compile?: CompileSchema;
+  /** `said`: the operator said so here. `assumed`: it follows from the kind; any word wins. Absent: a word must say. */
+  readonly writes?: { readonly said: boolean } | { readonly assumed: boolean };
+  /** What `reads_outside` is where no word says. */
+  readonly readsOutside: boolean;
+  /** Further reasons why the arguments cannot be judged in full. */
+  readonly partial?: readonly string[];
+  /** How the call goes over HTTP; absent for MCP tools. */
+  readonly operation?: SourceOperation;
+  /**
+   * The definition is held to what an operator saw of it. Words of a glob that lower a guard apply to such tools alone: a
+   * server that adds `get_and_delete` must not profit from a `get_*` that was written before.
+   */
+  readonly pinned: boolean;
+  /** Where a definition that differs from its pin keeps the tool from being called. */
+  readonly pin?: 'changed' | 'missing';
+  /** Where the tool stands in the configuration: its own entry, or what names the document or server. */
+  readonly path: ConfigPath;
+}
+
+/** An HTTP request by method and path. */
+export interface SourceOperation {
+  readonly method: HttpMethod;
+  readonly path: PathTemplate;
+}
+
+/** What a route's description comes to. */
+export interface RouteSource {
+  readonly tools: readonly ToolSource[];
+  /** False where more tools may come up while running (an MCP server's): a name that is not among them is no fault then. */
+  readonly complete: boolean;
+  readonly problems: readonly Problem[];
+}
+
+/** The seam between a kind of route and the catalogue: finds a route's tools. Faults are returned, never thrown. */
+export type ToolProvider = (route: RouteConfig) => Promise<RouteSource> | RouteSource;

@@ -1,0 +1,56 @@
+import { AuditFault } from './audit/fault.ts';
+import { admitReceipt } from './enforce/admit-receipt.ts';
+import { answerRepeat } from './enforce/claims.ts';
+import { decide } from './enforce/decide.ts';
+import { forward } from './enforce/forward.ts';
+import { storeUnavailable } from './enforce/problems.ts';
+import { type ReadCall, readCall } from './enforce/read-call.ts';
+import type { EnforceAnswer, EnforceRequest, Problem } from './exchange.ts';
+import type { Gateway } from './gateway.ts';
+import { fault } from './http/problems.ts';
+import { StoreFault } from './store/port.ts';
+
+/**
+ * The one way through the gateway, the same for every kind of route: read the call, see whether it is a repeat, check
+ * it and record the answer, forward it once, record the outcome. Never throws: what goes wrong refuses, and is logged.
+ */
+export async function enforce(gateway: Gateway, request: EnforceRequest): Promise<EnforceAnswer> {
+  try {
+    const read = readCall(gateway.loaded, request);
+    const repeated = await answerRepeat(gateway, read);
+    if (repeated !== undefined) return repeated;
+    if (request.byReceipt) return await proveByReceipt(gateway, read);
+    const decided = await decide(gateway, read);
+    if (decided.kind === 'problem') return decided;
+    if (decided.kind === 'held') return { kind: 'decided', check: decided.check };
+    if (request.purpose === 'decide') {
+      await gateway.audit.write(decided.line);
+      return { kind: 'decided', check: decided.check };
+    }
+    return await forward(gateway, decided);
+  } catch (error) {
+    return { kind: 'problem', problem: problemOf(gateway, request, error) };
+  }
+}
+
+/** A receipt in place of the check: the history that it is the last entry of has decided the call. */
+async function proveByReceipt(gateway: Gateway, read: ReadCall): Promise<EnforceAnswer> {
+  const forwards = read.request.purpose === 'forward';
+  const admitted = await admitReceipt(gateway, read, forwards || read.request.spend === true);
+  if (admitted.kind !== 'allowed') return admitted;
+  if (forwards) return forward(gateway, admitted);
+  await gateway.audit.write(admitted.line);
+  if (admitted.receipt === undefined) throw new Error('an admitted receipt has no answer');
+  return { kind: 'receipt', receipt: admitted.receipt };
+}
+
+function problemOf(gateway: Gateway, request: EnforceRequest, error: unknown): Problem {
+  const names = { tool: request.tool, caller: request.caller.name, session: request.members.session };
+  if (error instanceof StoreFault || error instanceof AuditFault) {
+    gateway.log.error({ err: error, ...names }, 'a call was refused because it could not be recorded');
+    const what = error instanceof StoreFault ? 'the store cannot be written' : 'the audit log cannot be written';
+    return storeUnavailable(what);
+  }
+  gateway.log.error({ err: error, ...names }, 'a call was refused because of an error of the gateway');
+  return fault('internal_error', 'the gateway failed on this call, so it was refused; its log says why');
+}

@@ -1,0 +1,155 @@
+import type { Snapshot } from '../../policy/call.ts';
+import { appendToView, reportToView, type SessionView } from '../../policy/session.ts';
+import type { Verdict } from '../../policy/verdict.ts';
+import { encodeBase64url } from '../../receipts/base64url.ts';
+import { canonicalize } from '../../receipts/canonical.ts';
+import type { EntryBody, LateReport } from '../../receipts/history.ts';
+import { entryLink } from '../../receipts/history-links.ts';
+import { MAX_TOOL_LENGTH } from '../../receipts/history-parse.ts';
+import type { Gateway } from '../gateway.ts';
+import { newestLate } from '../late-reports.ts';
+import type { Operation, SessionRecord } from '../store/port.ts';
+import type { OpenedSession } from './choose-session.ts';
+import type { ReadCall } from './read-call.ts';
+import { bindArguments } from './undo-arguments.ts';
+
+export type InSession = Extract<OpenedSession, { kind: 'session' }>;
+
+/** An entry that is about to be stored, and what storing it does to its session. */
+export interface Appended {
+  readonly body: EntryBody;
+  readonly link: Uint8Array;
+  readonly linkText: string;
+  /** The session's row after the commit. */
+  readonly record: SessionRecord;
+  readonly operations: readonly Operation[];
+}
+
+/** The view that a call is checked against: the stored one, with what a carried history newly reports. */
+export function viewOf(gateway: Gateway, opened: InSession): SessionView {
+  const { adopted, session } = opened;
+  const { view } = session.record;
+  if (adopted === undefined || opened.adoptedTool === undefined || !opened.believed) return view;
+  const tool = gateway.loaded.catalogue.tools.get(opened.adoptedTool.tool);
+  if (tool === undefined) return view;
+  const { run, undoes } = opened.adoptedTool;
+  return reportToView(view, {
+    tool,
+    before: undefined,
+    after: adopted.outcome,
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
+  });
+}
+
+/** Makes the entry of a verdict, as the next of its session (docs/formats.md). */
+export function appendEntry(
+  gateway: Gateway,
+  read: ReadCall,
+  opened: InSession,
+  snapshot: Snapshot,
+  verdict: Verdict,
+): Appended {
+  const { session, prevReport } = opened;
+  const before = session.record;
+  const step = before.head === undefined ? 0 : before.head.step + 1;
+  const { run, undoes } = read.call;
+  const reports = lateReportsOf(opened);
+  const at = snapshot.nowMs;
+  const body: EntryBody = {
+    step,
+    tool: verdict.tool?.id ?? cut(read.call.tool),
+    agent: verdict.agent,
+    arguments: snapshot.digests.arguments,
+    origins: snapshot.digests.origins,
+    labels: verdict.labels,
+    decision: verdict.decision,
+    reasons: verdict.reasons,
+    at,
+    policy: snapshot.policy,
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
+    ...(reports.length === 0 ? {} : { reports }),
+  };
+  const link = entryLink(gateway.crypto, session.genesis, session.headLink, prevReport, body);
+  const linkText = encodeBase64url(link);
+  const appendedEntry = {
+    step,
+    decision: verdict.decision,
+    labels: verdict.labels,
+    ...(verdict.tool === undefined ? {} : { tool: verdict.tool }),
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
+  };
+  const record: SessionRecord = {
+    ...before,
+    head: { step, link: linkText },
+    headReport: {},
+    lateReports: [],
+    view: appendToView(snapshot.session.view, appendedEntry),
+    version: session.isNew ? before.version : before.version + 1,
+    usedAtMs: at,
+  };
+  return { body, link, linkText, record, operations: operationsOf(read, opened, verdict, body, linkText, record) };
+}
+
+function operationsOf(
+  read: ReadCall,
+  opened: InSession,
+  verdict: Verdict,
+  body: EntryBody,
+  link: string,
+  record: SessionRecord,
+): readonly Operation[] {
+  const { loaded, request } = read;
+  const { session, adopted } = opened;
+  const { sid } = record;
+  const operations: Operation[] = [];
+  if (session.isNew) {
+    const liveSinceMs = record.usedAtMs - loaded.sessions.carryMs;
+    operations.push({ op: 'open_session', session: record, maxLive: loaded.sessions.max, liveSinceMs });
+  } else {
+    const { head, headReport, lateReports, view, usedAtMs } = record;
+    const expectVersion = session.record.version;
+    const moved = { expectVersion, headReport, lateReports, view, usedAtMs, ...(head === undefined ? {} : { head }) };
+    operations.push({ op: 'advance_session', sid, ...moved });
+  }
+  if (adopted !== undefined) operations.push({ op: 'report_step', sid, seen: opened.believed, ...adopted });
+  const forwards = verdict.decision === 'allow' && request.purpose === 'forward';
+  const undoArguments = verdict.decision === 'allow' ? boundByArguments(read, verdict) : undefined;
+  operations.push({
+    op: 'append_entry',
+    sid,
+    entry: {
+      step: body.step,
+      link,
+      body: canonicalize(body),
+      seen: false,
+      forwarded: forwards,
+      undoAllowed: false,
+      reportFrozen: false,
+      ...(undoArguments === undefined ? {} : { undoArguments }),
+    },
+  });
+  if (verdict.decision === 'allow' && read.call.undoes !== undefined) {
+    operations.push({ op: 'mark_undo', sid, step: read.call.undoes, undoAllowed: true });
+  }
+  return operations;
+}
+
+/** What of the call its undo will bind, kept where there is any. */
+function boundByArguments(read: ReadCall, verdict: Verdict): string | undefined {
+  const bound = verdict.tool === undefined ? {} : bindArguments(verdict.tool, read.call.arguments);
+  return Object.keys(bound).length === 0 ? undefined : canonicalize(bound);
+}
+
+function lateReportsOf(opened: InSession): readonly LateReport[] {
+  const { late, session } = opened;
+  const kept = newestLate(session.record.lateReports);
+  return late === undefined ? kept : newestLate([...kept, late]);
+}
+
+function cut(tool: string): string {
+  const points = [...tool];
+  return points.length <= MAX_TOOL_LENGTH ? tool : points.slice(0, MAX_TOOL_LENGTH).join('');
+}

@@ -1,0 +1,116 @@
+import type { Tool } from '../../policy/tool.ts';
+import { canonicalize } from '../../receipts/canonical.ts';
+import { callFingerprint } from '../../receipts/digest.ts';
+import type { EnforceAnswer } from '../exchange.ts';
+import type { Gateway } from '../gateway.ts';
+import type { ClaimRecord } from '../store/port.ts';
+import type { Place } from './allowed.ts';
+import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_MISSING, KEY_REUSED, OUTCOME_PENDING } from './problems.ts';
+import type { ReadCall } from './read-call.ts';
+
+/** What a repeated call gets without being decided again. */
+export type Repeat = Extract<EnforceAnswer, { kind: 'problem' | 'replayed' }>;
+
+/** How long an owner may be silent before its claims are somebody else's to settle, in milliseconds. */
+export const LEASE_MS = 30_000;
+
+/** Whether sending the call twice does no more than sending it once. */
+export function isResendSafe(tool: Tool): boolean {
+  return !tool.writes || tool.idempotent || tool.idempotency !== undefined;
+}
+
+/** The key sent upstream: nobody can guess another caller's (docs/security-model.md, "Idempotency at the backend"). */
+export function upstreamKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, { agent, link }: Place): string {
+  const { tenant } = read.loaded;
+  const own = read.request.members.idempotencyKey ?? link;
+  return gateway.keyed(canonicalize([tenant, read.request.caller.name, agent, tool.id, own]));
+}
+
+/** What a client's own key is unique in: tenant, caller and agent. */
+export function scopeKeyOf(gateway: Gateway, read: ReadCall): string | undefined {
+  const key = read.request.members.idempotencyKey;
+  if (key === undefined) return undefined;
+  return gateway.keyed(canonicalize(['scope', read.loaded.tenant, read.request.caller.name, read.agent, key]));
+}
+
+/** The one claim of an allowed entry. */
+export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, place: Place): ClaimRecord {
+  const { run, undoes } = place;
+  const now = gateway.now();
+  const scopeKey = scopeKeyOf(gateway, read);
+  return {
+    link: place.link,
+    fingerprint: callFingerprint(gateway.crypto, tool.id, read.canonical),
+    sid: place.sid,
+    step: place.step,
+    tool: tool.id,
+    caller: read.request.caller.name,
+    agent: place.agent,
+    writes: tool.writes,
+    runBy: 'gateway',
+    // What may safely be sent twice needs no second commit between the claim and the sending.
+    state: isResendSafe(tool) ? 'sending' : 'claimed',
+    upstreamKey: upstreamKeyOf(gateway, read, tool, place),
+    request: read.canonical,
+    owner: gateway.replica,
+    fence: 1,
+    leaseUntilMs: now + LEASE_MS,
+    createdAtMs: now,
+    ...(scopeKey === undefined ? {} : { scopeKey }),
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
+  };
+}
+
+/**
+ * What a request gets that repeats an idempotency key: the first call's answer, or why there is none. `undefined` where
+ * the key is new. Stands after rows 1 and 3 and before any decision, so that a repeat appends nothing and asks nobody.
+ */
+export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<Repeat | undefined> {
+  const { tool } = read;
+  if (tool === undefined || read.request.purpose !== 'forward') return undefined;
+  if (read.call.faults.length > 0 || tool.input.validate(read.call.arguments).length > 0) return undefined;
+  const scopeKey = scopeKeyOf(gateway, read);
+  if (scopeKey === undefined) {
+    const missing = read.loaded.idempotencyRequired.has(tool.id) && read.request.via !== 'engine';
+    return missing ? { kind: 'problem', problem: KEY_MISSING } : undefined;
+  }
+  const claim = await gateway.store.findClaim({ scopeKey });
+  if (claim === undefined) return undefined;
+  if (claim.fingerprint !== callFingerprint(gateway.crypto, tool.id, read.canonical)) {
+    return { kind: 'problem', problem: KEY_REUSED };
+  }
+  return replayClaim(gateway, read, claim);
+}
+
+/** What the claim of an earlier send gives a repeat of it. */
+export async function replayClaim(gateway: Gateway, read: ReadCall, claim: ClaimRecord): Promise<Repeat> {
+  if (claim.state === 'claimed' || claim.state === 'sending') return { kind: 'problem', problem: KEY_IN_FLIGHT };
+  if (claim.state === 'outcome_unknown') return { kind: 'problem', problem: OUTCOME_PENDING };
+  if (claim.answer === undefined || claim.answer.kind === 'tombstone') {
+    return { kind: 'problem', problem: ANSWER_NOT_KEPT };
+  }
+  const session = read.request.members.session ?? '';
+  await gateway.audit.append({
+    event: 'decision',
+    via: read.request.via,
+    decision: 'allow',
+    reasons: ['allow'],
+    replayed: true,
+    policy: read.loaded.policy,
+    latency: {},
+    tool: claim.tool,
+    agent: claim.agent,
+    caller: claim.caller,
+    session,
+    step: claim.step,
+  });
+  return {
+    kind: 'replayed',
+    answer: claim.answer,
+    outcome: claim.state,
+    session,
+    step: claim.step,
+    ...(claim.upstreamKey === undefined ? {} : { upstreamKey: claim.upstreamKey }),
+  };
+}

@@ -1,0 +1,144 @@
+import { performance } from 'node:perf_hooks';
+import type { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Tool } from '../../policy/tool.ts';
+import type { CallOutcome, EnforceAnswer, UpstreamAnswer } from '../exchange.ts';
+import type { Gateway } from '../gateway.ts';
+import type { StoredAnswer } from '../store/port.ts';
+import type { Allowed } from './allowed.ts';
+import { releaseClaim, type Settled, settle } from './settle.ts';
+
+/** Sends an allowed call once and stores what became of it. */
+export async function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+  const { read, tool, claim } = allowed;
+  const upstream = read.loaded.upstreams.get(tool.server);
+  if (upstream === undefined) throw new Error(`no upstream is loaded for the server of ${tool.id}`);
+  await writeDecision(gateway, allowed);
+  const startedAt = performance.now();
+  const { passedHeaders, traceparent, gone } = read.request;
+  const answer = await upstream.send({
+    tool,
+    arguments: read.call.arguments,
+    canonical: read.canonical,
+    passedHeaders,
+    timeoutMs: read.loaded.timeoutMs(tool),
+    ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
+    ...(traceparent === undefined ? {} : { traceparent }),
+    // A write whose client went away still has an outcome, and a repeat with its key gets it.
+    ...(gone === undefined || tool.writes ? {} : { abort: gone }),
+    ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),
+  });
+  const upstreamMs = performance.now() - startedAt;
+  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs);
+  return {
+    kind: 'forwarded',
+    ...(allowed.check === undefined ? {} : { check: allowed.check }),
+    ...(allowed.receipt === undefined ? {} : { receipt: allowed.receipt }),
+    answer,
+    outcome,
+    ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
+  };
+}
+
+/** The decision is in the log before anything is sent; where it cannot be, the claim is let go and nothing is sent. */
+async function writeDecision(gateway: Gateway, allowed: Allowed): Promise<void> {
+  try {
+    await gateway.audit.write(allowed.line);
+  } catch (error) {
+    await releaseClaim(gateway, allowed, 'audit_unavailable');
+    throw error;
+  }
+}
+
+/** From here on a crash leaves the outcome unknown instead of the call unsent. Rejects where the store does not take it. */
+async function markSending(gateway: Gateway, allowed: Allowed): Promise<void> {
+  const { claim } = allowed;
+  if (claim === undefined) return;
+  const { link, fence } = claim;
+  const moved = { op: 'move_claim', link, fence, from: ['claimed'], to: 'sending', atMs: gateway.now() } as const;
+  const result = await gateway.commit([moved]);
+  if (!result.ok) throw new Error('the claim of the call was taken over before it was sent');
+}
+
+async function settleWhenKnown(
+  gateway: Gateway,
+  allowed: Allowed,
+  answer: UpstreamAnswer,
+  upstreamMs: number,
+): Promise<CallOutcome> {
+  const settled = await readOutcome(allowed, answer, upstreamMs);
+  try {
+    await settle(gateway, allowed, settled);
+    return settled.outcome;
+  } catch (error) {
+    const { key, step } = allowed.place;
+    gateway.log.error({ err: error, session: key.session, step }, 'an outcome is not stored yet; trying on');
+    void storeLater(gateway, allowed, settled);
+    return 'outcome_unknown';
+  }
+}
+
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 5_000;
+
+/** Tries on to store what is known, for as long as the claim is this process's own. Never rejects. */
+async function storeLater(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<void> {
+  for (let pauseMs = FIRST_PAUSE_MS; !gateway.stopping.aborted; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    await pause(pauseMs, undefined, { ref: false });
+    try {
+      await settle(gateway, allowed, settled);
+      return;
+    } catch (error) {
+      gateway.log.warn({ err: error }, 'an outcome is still not stored');
+    }
+  }
+}
+
+/** What an answer says of the call (docs/execution.md, "States of a call"). */
+async function readOutcome(allowed: Allowed, answer: UpstreamAnswer, upstreamMs: number): Promise<Settled> {
+  if (answer.kind === 'not_sent') return { outcome: 'failed', upstreamMs, why: answer.code };
+  if (answer.kind === 'unclear') return { outcome: 'outcome_unknown', upstreamMs, why: answer.code };
+  const { status, body, headers } = answer;
+  const outcome = outcomeOfStatus(allowed.tool, status, answer.saysFailed);
+  const contentType = headerOf(headers, 'content-type');
+  const upstreamStatus = status;
+  if (body instanceof Uint8Array) {
+    const kept = keepAnswer(allowed, status, contentType, body);
+    const known = { outcome, body, upstreamMs, upstreamStatus, answer: kept };
+    return contentType === undefined ? known : { ...known, contentType };
+  }
+  const ended = await endOf(body);
+  const answerKept: StoredAnswer = { kind: 'tombstone', status };
+  if (ended !== undefined) return { outcome: 'outcome_unknown', upstreamMs, upstreamStatus, why: ended };
+  return { outcome, upstreamMs, upstreamStatus, answer: answerKept };
+}
+
+/** Statuses below 500 that do not say that nothing was done. */
+const UNCLEAR_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
+
+function outcomeOfStatus(_tool: Tool, status: number, saysFailed: boolean | undefined): CallOutcome {
+  if (saysFailed !== undefined) return saysFailed ? 'failed' : 'ran';
+  if (status < 400) return 'ran';
+  return status < 500 && !UNCLEAR_STATUSES.has(status) ? 'failed' : 'outcome_unknown';
+}
+
+function keepAnswer(allowed: Allowed, status: number, contentType: string | undefined, body: Uint8Array): StoredAnswer {
+  if (body.length > allowed.read.loaded.maxAnswerBytes) return { kind: 'tombstone', status };
+  return { kind: 'kept', status, body, ...(contentType === undefined ? {} : { contentType }) };
+}
+
+/** Resolves when a stream has ended: with nothing where it ended whole, else with the code of what broke it. */
+function endOf(body: Readable): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    body.once('end', () => resolve(undefined));
+    body.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'stream_broken'));
+    body.once('close', () => resolve(body.readableEnded ? undefined : 'stream_broken'));
+  });
+}
+
+function headerOf(headers: readonly string[], name: string): string | undefined {
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (headers[i]?.toLowerCase() === name) return headers[i + 1];
+  }
+  return undefined;
+}

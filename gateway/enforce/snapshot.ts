@@ -1,0 +1,57 @@
+import type { Confirmation, Snapshot, StepFacts } from '../../policy/call.ts';
+import type { SessionView } from '../../policy/session.ts';
+import { argumentsDigest, originsDigest } from '../../receipts/digest.ts';
+import type { HistoryFault } from '../../receipts/history.ts';
+import type { Gateway } from '../gateway.ts';
+import type { Session } from '../sessions.ts';
+import { presentedConfirmation } from './confirmations.ts';
+import type { ReadCall } from './read-call.ts';
+import { namedSteps, stepFactsOf } from './step-facts.ts';
+
+const NO_STEPS: ReadonlyMap<number, StepFacts> = new Map();
+
+/** Gathers everything that the check of a call may depend on, so that the check itself reads nothing else. */
+export async function takeSnapshot(
+  gateway: Gateway,
+  read: ReadCall,
+  session: Session,
+  view: SessionView,
+  fault: HistoryFault | undefined,
+): Promise<Snapshot> {
+  const { loaded } = read;
+  const { record, nonce } = session;
+  const confirmation =
+    read.request.members.confirmation === undefined ? undefined : await presentedConfirmation(gateway, read);
+  return {
+    catalogue: loaded.catalogue,
+    settings: loaded.settings,
+    session: {
+      id: record.session,
+      view,
+      head: record.head,
+      ...(fault === undefined ? {} : { fault: { fault: fault.fault, entry: fault.entry } }),
+    },
+    steps: await readSteps(gateway, read, session),
+    policy: loaded.policy,
+    digests: {
+      arguments: argumentsDigest(gateway.crypto, nonce, read.canonical),
+      origins: originsDigest(gateway.crypto, nonce, read.canonicalOrigins),
+    },
+    nowMs: gateway.now(),
+    step7: loaded.conditions,
+    step8: loaded.rulebook,
+    ...(confirmation === undefined ? {} : { confirmation }),
+  };
+}
+
+/** The snapshot with a confirmation that was found for the call rather than presented with it. */
+export function withConfirmation(snapshot: Snapshot, confirmation: Confirmation): Snapshot {
+  return { ...snapshot, confirmation };
+}
+
+async function readSteps(gateway: Gateway, read: ReadCall, session: Session): Promise<ReadonlyMap<number, StepFacts>> {
+  const named = namedSteps(read);
+  if (named.length === 0 || session.isNew) return NO_STEPS;
+  const records = await gateway.store.findSteps(session.record.sid, named);
+  return new Map(records.map((record) => [record.step, stepFactsOf(gateway, session.record.sid, record)]));
+}

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, open, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
+import { parseSigningKey, renderSigningKeyPem } from '../../receipts/keys.ts';
+
+/** The gateway's signing key, and whether it was made just now. */
+export interface OwnKey {
+  readonly key: SigningKey;
+  readonly made: boolean;
+}
+
+/**
+ * Reads the signing key, a PKCS#8 PEM file, or makes it with mode 0600 where there is none. Throws `KeyFault` for a file
+ * that is no such key, and the system's error where it cannot be read or made.
+ */
+export async function readOrMakeSigningKey(crypto: Crypto, file: string): Promise<OwnKey> {
+  try {
+    return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+  }
+  const seed = randomBytes(32);
+  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  // Two processes that start at once must not each make a key: the second reads what the first wrote.
+  const handle = await open(file, 'wx', 0o600).catch((error: unknown) => {
+    if (isExisting(error)) return undefined;
+    throw error;
+  });
+  if (handle === undefined)
+    return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
+  try {
+    await handle.writeFile(renderSigningKeyPem(seed));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  await chmod(file, 0o600);
+  return { key: crypto.signingKey(seed), made: true };
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}
+
+function isExisting(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
+}

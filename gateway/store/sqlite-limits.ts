@@ -1,0 +1,87 @@
+import type { Statement } from 'better-sqlite3';
+import { addDecimals, fromMicros, isOver, subtractDecimals } from './decimal.ts';
+import { OPCODES, type Value } from './lower.ts';
+import type { Ground, Handler } from './sqlite-ground.ts';
+import { Numbered } from './sqlite-numbered.ts';
+
+/** Limits: a bucket of a period has one counter; a sliding one has none, its holds in the window are added up. */
+export function makeLimitOperations({ db }: Ground): Record<number, Handler> {
+  const counter: Statement<unknown[], [string, string, number]> = db
+    .prepare<unknown[], [string, string, number]>('SELECT settled, held, until_ms FROM counters WHERE bucket = ?')
+    .raw();
+  const insertCounter = db.prepare("INSERT INTO counters (bucket, settled, held, until_ms) VALUES (?, '0', ?, ?)");
+  const setHeld = new Numbered(db, 'UPDATE counters SET held = ?2 WHERE bucket = ?1');
+  const setHeldUntil = new Numbered(db, 'UPDATE counters SET held = ?2, until_ms = ?3 WHERE bucket = ?1');
+  const setBoth = new Numbered(db, 'UPDATE counters SET held = ?2, settled = ?3 WHERE bucket = ?1');
+  const held: Statement<unknown[], [string, string]> = db
+    .prepare<unknown[], [string, string]>('SELECT amount, state FROM holds WHERE link = ? AND bucket = ?')
+    .raw();
+  const insertHold = new Numbered(
+    db,
+    `INSERT INTO holds (bucket, link, amount, micros, at_ms, state, sliding, until_ms)
+    VALUES (?1, ?2, ?3, ?4, ?5, 'held', ?6, ?7)`,
+  );
+  const growHold = new Numbered(
+    db,
+    `UPDATE holds SET amount = ?3, micros = micros + ?4, at_ms = ?5, state = 'held', until_ms = ?6
+    WHERE bucket = ?1 AND link = ?2`,
+  );
+  const window: Statement<unknown[], [bigint, bigint]> = db
+    .prepare<unknown[], [bigint, bigint]>(`SELECT coalesce(sum(micros), 0), count(*) - count(micros) FROM holds
+      WHERE bucket = ? AND sliding = 1 AND at_ms >= ?`)
+    .raw()
+    .safeIntegers();
+  const amounts: Statement<unknown[], string> = db
+    .prepare<unknown[], string>('SELECT amount FROM holds WHERE bucket = ? AND sliding = 1 AND at_ms >= ?')
+    .pluck();
+  const heldBy: Statement<unknown[], [string, string, number]> = db
+    .prepare<unknown[], [string, string, number]>(
+      "SELECT bucket, amount, sliding FROM holds WHERE link = ? AND state = 'held'",
+    )
+    .raw();
+  const settleHold = db.prepare("UPDATE holds SET state = 'settled' WHERE link = ? AND bucket = ?");
+  const dropHold = db.prepare('DELETE FROM holds WHERE link = ? AND bucket = ?');
+
+  function inWindow(bucket: Value | undefined, sinceMs: Value | undefined): string {
+    const [micros, others] = window.get(bucket, sinceMs) ?? [0n, 0n];
+    if (others === 0n) return fromMicros(micros);
+    return amounts.all(bucket, sinceMs).reduce(addDecimals, '0');
+  }
+
+  function end(link: Value | undefined, settles: boolean): undefined {
+    for (const [bucket, amount, sliding] of heldBy.all(link)) {
+      if (sliding === 1) {
+        (settles ? settleHold : dropHold).run(link, bucket);
+        continue;
+      }
+      const [settled, stillHeld] = counter.get(bucket) ?? ['0', amount, 0];
+      setBoth.run(bucket, subtractDecimals(stillHeld, amount), settles ? addDecimals(settled, amount) : settled);
+      dropHold.run(link, bucket);
+    }
+    return undefined;
+  }
+
+  return {
+    [OPCODES.hold]: (v, i) => {
+      const [bucket, link, micros, atMs, sinceMs, untilMs] = [v[i], v[i + 1], v[i + 3], v[i + 5], v[i + 6], v[i + 7]];
+      const amount = String(v[i + 2]);
+      const max = String(v[i + 4]);
+      const sliding = sinceMs !== null;
+      const counted = sliding ? undefined : counter.get(bucket);
+      const before = sliding ? inWindow(bucket, sinceMs) : addDecimals(counted?.[0] ?? '0', counted?.[1] ?? '0');
+      if (isOver(addDecimals(before, amount), max)) return 'limit_reached';
+      if (!sliding) {
+        const nowHeld = addDecimals(counted?.[1] ?? '0', amount);
+        if (counted === undefined) insertCounter.run(bucket, nowHeld, untilMs);
+        else if (counted[2] < Number(untilMs)) setHeldUntil.run(bucket, nowHeld, untilMs);
+        else setHeld.run(bucket, nowHeld);
+      }
+      const already = held.get(link, bucket);
+      if (already === undefined) insertHold.run(bucket, link, amount, micros, atMs, Number(sliding), untilMs);
+      else growHold.run(bucket, link, addDecimals(already[0], amount), micros, atMs, untilMs);
+      return undefined;
+    },
+    [OPCODES.settle_holds]: (v, i) => end(v[i], true),
+    [OPCODES.release_holds]: (v, i) => end(v[i], false),
+  };
+}

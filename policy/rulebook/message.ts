@@ -1,0 +1,42 @@
+/** What a bot message means for the call: it refuses, it asks the person, or it only says something. */
+export type MessageRole = 'refuse' | 'ask' | 'tell';
+
+const REFUSING: ReadonlySet<string> = new Set(['deny', 'reject', 'decline', 'cannot', "can't"]);
+
+/**
+ * The role of a message by its name (what follows `bot`) and its texts. A first word that asks wins over a refusing
+ * word further on, which wins over a question mark.
+ */
+export function messageRole(name: string, texts: readonly string[]): MessageRole {
+  const words = name.toLowerCase().split(/\s+/);
+  const first = words[0] ?? '';
+  if (first.startsWith('ask') || first.startsWith('confirm')) return 'ask';
+  if (words.some((word) => word.startsWith('refuse') || REFUSING.has(word))) return 'refuse';
+  return texts.some((text) => text.trimEnd().endsWith('?')) ? 'ask' : 'tell';
+}
+
+const TOOL_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.\-/]*$/u;
+
+/** Whether a text can name a tool, bare or as `server/tool`. */
+export function isToolName(text: string): boolean {
+  return text.length <= 256 && TOOL_NAME.test(text);
+}
+
+/** Actions of a conversation rather than of a tool: what the bot says and shows, what the person does, timers. */
+const CONVERSATION =
+  /^(?:(?:Utterance|Gesture|Posture|Presence|Expression|Attention|Timer)(?:User|Bot)?|Visual\w*)Action$/;
+
+/** The tool that an action of Colang 2.x names (`RefundOrderAction` is `refund_order`), or undefined for none. */
+export function actionTool(action: string): string | undefined {
+  if (CONVERSATION.test(action) || !isActionName(action)) return undefined;
+  const name = action.slice(0, -'Action'.length);
+  return name
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase();
+}
+
+/** Whether a 2.x name is that of an action. */
+export function isActionName(name: string): boolean {
+  return /^[A-Z]\w*Action$/.test(name) && name !== 'Action';
+}
