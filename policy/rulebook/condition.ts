@@ -1,6 +1,6 @@
 import { Big } from 'big.js';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import type { Comparison, Literal } from './expression.ts';
+import type { Comparison, Literal } from './expression-tree.ts';
 
 /**
  * A condition as the record carries it: plain JSON, three-valued (`null` is unknown). `fact` reads a fact, `argument`

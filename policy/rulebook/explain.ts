@@ -3,7 +3,7 @@ import type { Condition, ConditionInputs } from './condition.ts';
 import { evaluateCondition } from './condition.ts';
 import type { PreparedRulebook, RulebookDecision, RulebookInputs } from './decide.ts';
 import { decideRulebook } from './decide.ts';
-import type { Literal } from './expression.ts';
+import type { Literal } from './expression-tree.ts';
 import type { RecordNode } from './record.ts';
 
 /** One line of the way that a decision took. */

@@ -1,6 +1,6 @@
+import type { Version } from './line.ts';
 import type { Written } from './lower.ts';
 import type { Position } from './problem.ts';
-import type { Version } from './scan.ts';
 
 /** What both languages are read into. */
 export type Statement =
