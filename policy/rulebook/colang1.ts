@@ -100,7 +100,6 @@ function parseDefinition(
     version: '1.0',
     callable: kind === 'subflow',
     override: false,
-    parameters: new Map(),
     assigned: notes.assigned,
     globals: notes.globals,
     body,

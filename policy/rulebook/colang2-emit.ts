@@ -64,6 +64,8 @@ class SpecEmitter {
 
   /** An event that starts an action runs it, whoever listens. */
   #sent(name: string, text: string | undefined, at: Position): Block {
+    // A flow started by its name in an event is started all the same; a name that is computed is nobody's to follow.
+    if (name === 'StartFlow' && text !== undefined) return [{ kind: 'call', name: text, form: 'start', at }];
     if (!name.startsWith('Start')) return [];
     const action = name.slice('Start'.length);
     return isActionName(action) ? this.#action(action, text, at, 'start') : [];

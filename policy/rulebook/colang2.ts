@@ -66,6 +66,7 @@ function parseFlow(
     return undefined;
   }
   const notes = new FlowNotes(problems);
+  for (const [name, where] of header.parameters) notes.assign(name, where);
   for (const [name, where] of header.results) notes.assign(name, where);
   const body = new StatementParser2(notes, problems).block(outline.body, false);
   return {
@@ -73,7 +74,6 @@ function parseFlow(
     version: '2.x',
     callable: false,
     override: decorators.some((decorator) => decorator.name === 'override'),
-    parameters: header.parameters,
     assigned: notes.assigned,
     globals: notes.globals,
     body,

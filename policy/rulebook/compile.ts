@@ -188,7 +188,7 @@ function buildFlows(
       );
     }
     return buildGraph(flow, {
-      scope: { assigned: (name) => flow.assigned.get(name) ?? flow.parameters.get(name) ?? shared.get(name) },
+      scope: { assigned: (name) => flow.assigned.get(name) ?? shared.get(name) },
       problems,
       texts: (message) => texts.get(message) ?? [],
       undefinedMessage: (message) => strict && message !== '...' && !message.startsWith('$') && !texts.has(message),

@@ -119,7 +119,7 @@ class Trace {
         add(node.word, node.line);
         return [];
       case 'answer':
-        add(`${node.decision}${node.reason === node.decision ? '' : ` (${node.reason})`}`, node.line);
+        add(node.reason === null ? 'no row holds: refuse' : `${node.decision} (${node.reason})`, node.line);
         return [];
     }
   }

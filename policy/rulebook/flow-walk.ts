@@ -243,8 +243,9 @@ function sheetAnswer(node: Extract<RecordNode, { op: 'answer' }>, flow: string):
     case 'allow':
       return { kind: 'allow', flow, line: node.line };
     case 'confirm':
-      return { kind: 'confirm', question: node.question ?? node.reason, because, flow, line: node.line };
+      return { kind: 'confirm', question: node.question ?? undefined, because, flow, line: node.line };
     case 'refuse':
+      if (node.reason === null) return { kind: 'no_rule', flow, line: node.line };
       return { kind: 'refuse', reason: node.reason, because, flow, line: node.line };
   }
 }

@@ -138,7 +138,7 @@ function parseWhen(row: SheetRow, options: SheetOptions, problems: Problems): Co
 function sheetFlow(sheet: RuleSheet, tool: string, branches: readonly Branch[]): RecordFlow {
   const line = branches[0]?.row.at.line ?? 1;
   const nodes: RecordNode[] = [
-    { op: 'answer', tool, decision: 'refuse', reason: 'no_rule', question: null, because: null, line },
+    { op: 'answer', tool, decision: 'refuse', reason: null, question: null, because: null, line },
   ];
   const ladder: { when: Condition; to: number; line: number }[] = [];
   for (const { when, row, decision } of branches) {

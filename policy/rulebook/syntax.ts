@@ -52,8 +52,7 @@ export interface FlowSyntax {
   /** A subflow runs only where something calls it. */
   readonly callable: boolean;
   readonly override: boolean;
-  readonly parameters: ReadonlyMap<string, Position>;
-  /** Names given a value in the flow, with the first place. */
+  /** Names given a value in the flow, its parameters among them, with the first place. */
   readonly assigned: ReadonlyMap<string, Position>;
   /** Names that the flow declares as shared by all flows. */
   readonly globals: ReadonlySet<string>;
