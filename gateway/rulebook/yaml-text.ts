@@ -42,8 +42,12 @@ export function parseYamlText(text: string): YamlText {
     throw error;
   }
   const fault = document.errors[0];
-  if (fault !== undefined)
-    throw new YamlTextError(placeOf(counter, fault.pos[0]), fault.message.split('\n')[0] ?? fault.code);
+  if (fault !== undefined) {
+    // The parser reports its own overflow as a fault of the text.
+    const deep = fault.message.includes('call stack');
+    const message = deep ? 'it is nested too deep' : (fault.message.split('\n')[0] ?? fault.code);
+    throw new YamlTextError(placeOf(counter, fault.pos[0]), message);
+  }
   return { document, counter };
 }
 
