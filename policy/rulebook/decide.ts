@@ -32,7 +32,7 @@ export type RulebookDecision =
     };
 
 /** Why a rulebook refuses; the names of rules are the author's, so that only the code tells them from the others. */
-export type RefusalCode = 'rulebook_refused' | 'no_rule' | 'rulebook_undecided' | 'rulebook_unreached';
+type RefusalCode = 'rulebook_refused' | 'no_rule' | 'rulebook_undecided' | 'rulebook_unreached';
 
 /** What a rulebook reads of a call. */
 export interface RulebookInputs {

@@ -7,7 +7,7 @@ import type { Literal } from './expression-tree.ts';
 import type { RecordNode } from './record.ts';
 
 /** One line of the way that a decision took. */
-export interface ExplainedStep {
+interface ExplainedStep {
   readonly flow: string;
   readonly file: string;
   readonly line: number;
@@ -128,7 +128,7 @@ class Trace {
 const SAYS = { refuse: 'refuses', ask: 'asks', tell: 'says' } as const;
 
 /** A condition as it would be written in a rulebook. */
-export function renderCondition(condition: Condition): string {
+function renderCondition(condition: Condition): string {
   if (condition === null) return 'something unknown';
   if (typeof condition === 'boolean') return condition ? 'True' : 'False';
   if ('fact' in condition) return `$${condition.fact}`;

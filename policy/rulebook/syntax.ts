@@ -30,7 +30,7 @@ export type Block = readonly Statement[];
  */
 export type CallForm = 'await' | 'start' | 'user' | 'bot';
 
-export type LeaveWord = 'break' | 'continue' | 'return' | 'stop' | 'abort';
+type LeaveWord = 'break' | 'continue' | 'return' | 'stop' | 'abort';
 
 export interface IfBranch {
   readonly condition: Written;
