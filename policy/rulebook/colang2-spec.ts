@@ -118,7 +118,7 @@ class SpecParser {
     if (!event) this.#arguments();
     const later = this.#members();
     const argumentTokens = this.#tokens.slice(from, this.#next);
-    const text = argumentTokens.find((token) => token.kind === 'string');
+    const text = ownText(argumentTokens);
     this.#capture();
     return {
       kind: 'one',
@@ -225,6 +225,18 @@ class SpecParser {
       `unexpected ${quoted(token.text)}; a call is written \`flow name "value"\` or \`SomeAction(name="value")\``,
     );
   }
+}
+
+/** The first text that is an argument itself: not an index, nor part of a list or a map. */
+function ownText(tokens: readonly Token[]): Token | undefined {
+  let inside = 0;
+  for (const token of tokens) {
+    if (token.kind === 'string' && inside === 0) return token;
+    if (token.kind !== 'symbol') continue;
+    if (token.text === '[' || token.text === '{') inside += 1;
+    else if (token.text === ']' || token.text === '}') inside -= 1;
+  }
+  return undefined;
 }
 
 /** Parses the specs from `from` to `to` in a line; a fault is reported at its column and gives undefined. */
