@@ -1,6 +1,6 @@
 import type { Call, Confirmation, GateRefusal, Snapshot, StepFacts } from '../../policy/call.ts';
 import { type Catalogue, makeCatalogue } from '../../policy/catalogue.ts';
-import { compileSchema } from '../../policy/schema/compile.ts';
+import { type CompiledSchema, compileSchema } from '../../policy/schema/compile.ts';
 import { appendToView, endRunInView, openView, reportToView, type SessionView } from '../../policy/session.ts';
 import type { Tool, UndoBinding } from '../../policy/tool.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
@@ -78,7 +78,7 @@ function buildTool(id: string, words: WorldTool, everyone: readonly string[]): T
     server: id.slice(0, slash),
     name: id.slice(slash + 1),
     description: '',
-    input: compileSchema(words.input ?? { type: 'object', properties: {} }),
+    input: compiled(words.input ?? { type: 'object', properties: {} }),
     writes: words.writes ?? false,
     irreversible: words.irreversible ?? false,
     idempotent: false,
@@ -99,6 +99,16 @@ function buildTool(id: string, words: WorldTool, everyone: readonly string[]): T
     ...(undo === undefined ? {} : { undo }),
     ...(words.pin === undefined ? {} : { pin: words.pin }),
   };
+}
+
+const COMPILED = new Map<string, CompiledSchema>();
+
+/** A schema compiled once for all the worlds that have it. */
+function compiled(schema: JsonObject): CompiledSchema {
+  const text = JSON.stringify(schema);
+  const known = COMPILED.get(text) ?? compileSchema(schema);
+  COMPILED.set(text, known);
+  return known;
 }
 
 function buildUndo(undo: NonNullable<WorldTool['undo']>): UndoBinding | 'none' {
@@ -202,6 +212,7 @@ function buildCall(world: World): Call {
       agents: new Set(caller.agents ?? Object.keys(world.agents)),
     },
     filled: new Set(call.filled ?? []),
+    faults: call.faults ?? [],
     origins: call.origins ?? {},
     turns: call.turns ?? [],
     labels: call.labels ?? {},

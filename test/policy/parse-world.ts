@@ -58,6 +58,7 @@ const CALL = record(
     turns: listOf(TEXT),
     labels: mapOf(listOf(TEXT)),
     filled: listOf(TEXT),
+    faults: listOf(record({ pointer: TEXT, rule: TEXT, message: TEXT }, 'pointer', 'rule', 'message')),
     run: TEXT,
     undoes: COUNT,
     engine: FLAG,

@@ -46,6 +46,8 @@ export interface WorldCall {
   readonly turns?: readonly string[];
   readonly labels?: Readonly<Record<string, readonly string[]>>;
   readonly filled?: readonly string[];
+  /** What the request could not carry, as the gateway's reader found it. */
+  readonly faults?: readonly { readonly pointer: string; readonly rule: string; readonly message: string }[];
   readonly run?: string;
   readonly undoes?: number;
   readonly engine?: boolean;
