@@ -2,16 +2,17 @@ import type { Outcome } from '../../receipts/history.ts';
 import { mayFollow } from '../../receipts/history-reports.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { compensatedBy } from '../compensated-step.ts';
 import { SESSION_BUSY } from '../enforce/problems.ts';
 import { readResult } from '../enforce/read-result.ts';
+import { reportedMoves } from '../enforce/settle.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import type { Problem } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { fault } from '../http/problems.ts';
+import { effectsOf, NO_EFFECTS, type StepOutcome } from '../runs/outcome-effects.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
-import type { SessionKey, StepRecord } from '../store/port.ts';
+import type { ClaimRecord, SessionKey, StepRecord } from '../store/port.ts';
 import {
   type ApiBindings,
   ApiProblem,
@@ -59,9 +60,10 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const session = await gateway.sessions.find(key);
     if (session === undefined) throw new ApiProblem(noSuchStep('session'));
-    const reports = await reportsOf(gateway, session, host, report);
-    const change = applyReports(session, reports);
-    const [own] = reports;
+    const read = await readReport(gateway, session, host, report);
+    const { own, claim } = read;
+    const effects = host ? await effectsOf(gateway, session, read.of) : NO_EFFECTS;
+    const change = applyReports(session, [own, ...effects.reports], effects.alsoChange);
     const line = gateway.audit.prepare({
       event: 'outcome',
       by: host ? 'host' : 'agent',
@@ -69,53 +71,67 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
       caller: key.caller,
       session: key.session,
       step: report.step,
-      ...(own?.tool === undefined ? {} : { tool: own.tool.id }),
+      ...(own.tool === undefined ? {} : { tool: own.tool.id }),
     });
-    const outbox = { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const;
-    const result = await gateway.commit([...change.operations, outbox]);
+    const lines = [...effects.lines, line];
+    const result = await gateway.commit([
+      ...change.operations,
+      ...(claim === undefined || !host ? [] : reportedMoves(gateway, claim, report.outcome)),
+      ...effects.operations,
+      ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
+    ]);
     if (result.ok) {
       gateway.sessions.keep(change.record, session);
-      await gateway.audit.write(line);
+      if (effects.operations.length > 0) gateway.undoWork.ring();
+      for (const stored of lines) await gateway.audit.write(stored);
       return;
     }
-    gateway.audit.abandon(line);
+    for (const unwritten of lines) gateway.audit.abandon(unwritten);
     gateway.sessions.forget(key);
   }
   throw new ApiProblem(SESSION_BUSY);
 }
 
-async function reportsOf(
-  gateway: Gateway,
-  session: Session,
-  host: boolean,
-  report: Report,
-): Promise<readonly StepReport[]> {
+interface ReadReport {
+  readonly own: StepReport;
+  readonly of: StepOutcome;
+  readonly claim: ClaimRecord | undefined;
+}
+
+async function readReport(gateway: Gateway, session: Session, host: boolean, report: Report): Promise<ReadReport> {
   const [record] = await gateway.store.findSteps(session.record.sid, [report.step]);
   if (record === undefined) throw new ApiProblem(noSuchStep('step'));
   const body = readBody(record);
   if (body.decision !== 'allow') throw new ApiProblem(notReportable('the step was not allowed, so nothing of it ran'));
-  if (record.forwarded || (await gateway.store.findClaim({ link: record.link })) !== undefined) {
+  const claim = await gateway.store.findClaim({ link: record.link });
+  if (record.forwarded || claim?.runBy === 'gateway') {
     throw new ApiProblem(notReportable('the gateway forwarded this call and knows itself what became of it'));
   }
   const before = outcomeOf(record.outcome);
-  if (!mayFollow(before, report.outcome)) {
+  // A step that was undone because nobody knew of it, and was done after all, is undone once more.
+  const late = host && before === 'compensated' && report.outcome === 'ran' && claim?.state === 'outcome_unknown';
+  if (!late && !mayFollow(before, report.outcome)) {
     throw new ApiProblem(notReportable(`\`${report.outcome}\` cannot follow \`${before ?? 'nothing'}\``));
   }
   const tool = gateway.loaded.catalogue.tools.get(body.tool);
-  const own: StepReport = {
-    step: report.step,
-    tool,
-    before: record.seen ? before : undefined,
-    after: report.outcome,
-    believed: host,
+  const { step, outcome, result } = report;
+  const of = {
     ...(body.run === undefined ? {} : { run: body.run }),
     ...(body.undoes === undefined ? {} : { undoes: body.undoes }),
-    ...(tool === undefined || report.result === undefined
-      ? {}
-      : readResult(gateway, session, { step: report.step, tool, boundArguments: boundOf(record) }, report.result)),
   };
-  if (body.undoes === undefined || report.outcome !== 'ran' || !host) return [own];
-  return [own, ...(await compensatedBy(gateway, session, body.undoes))];
+  const own: StepReport = {
+    step,
+    tool,
+    before: record.seen ? before : undefined,
+    after: outcome,
+    believed: host,
+    quiet: late,
+    ...of,
+    ...(tool === undefined || result === undefined
+      ? {}
+      : readResult(gateway, session, { step, tool, boundArguments: boundOf(record) }, result)),
+  };
+  return { own, of: { step, tool, outcome, late: true, ...of }, claim };
 }
 
 function boundOf(record: StepRecord): JsonObject {

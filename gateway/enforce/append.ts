@@ -11,6 +11,7 @@ import { newestLate } from '../late-reports.ts';
 import type { Operation, SessionRecord } from '../store/port.ts';
 import type { OpenedSession } from './choose-session.ts';
 import type { ReadCall } from './read-call.ts';
+import { reportedMoves } from './settle.ts';
 import { bindArguments } from './undo-arguments.ts';
 
 export type InSession = Extract<OpenedSession, { kind: 'session' }>;
@@ -90,7 +91,12 @@ export function appendEntry(
     version: session.isNew ? before.version : before.version + 1,
     usedAtMs: at,
   };
-  return { body, link, linkText, record, operations: operationsOf(read, opened, verdict, body, linkText, record) };
+  const ended =
+    opened.adopted === undefined || opened.adoptedClaim === undefined || !opened.believed
+      ? []
+      : reportedMoves(gateway, opened.adoptedClaim, opened.adopted.outcome);
+  const operations = [...operationsOf(read, opened, verdict, body, linkText, record), ...ended];
+  return { body, link, linkText, record, operations };
 }
 
 function operationsOf(

@@ -7,7 +7,7 @@ import { contradictsReport } from '../../receipts/history-reports.ts';
 import { type VerifiedHistory, verifyHistory } from '../../receipts/history-verify.ts';
 import type { Gateway } from '../gateway.ts';
 import { newSession, type Session } from '../sessions.ts';
-import type { SessionKey, SessionRecord } from '../store/port.ts';
+import type { ClaimRecord, SessionKey, SessionRecord } from '../store/port.ts';
 import type { ReadCall } from './read-call.ts';
 
 /** The session that a request asks for, before anything is read from the store. */
@@ -73,6 +73,8 @@ export type OpenedSession =
       readonly adopted?: LateReport;
       /** The entry that it is of. */
       readonly adoptedTool?: Pick<Entry, 'tool' | 'run' | 'undoes'>;
+      /** Its claim: the caller runs it itself. */
+      readonly adoptedClaim?: ClaimRecord;
       /** Whether this caller is believed for it: a host is, for calls that it ran itself. */
       readonly believed: boolean;
       /** The session of which a second line was seen; it is frozen, whatever becomes of the call. */
@@ -114,9 +116,10 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
   if (known.outcome === undefined && carried.outcome !== undefined) {
     // Nobody but the gateway says what became of a call that the gateway forwards.
     const claim = await gateway.store.findClaim({ link: found.record.head?.link ?? '' });
-    if (claim === undefined) {
+    if (claim === undefined || claim.runBy === 'host') {
       const adopted = { step, ...carried, outcome: carried.outcome };
-      return { kind: 'session', session: found, prevReport: carried, adopted, adoptedTool: last, believed };
+      const ended = claim === undefined ? {} : { adoptedClaim: claim };
+      return { kind: 'session', session: found, prevReport: carried, adopted, adoptedTool: last, believed, ...ended };
     }
   }
   if (contradictsReport(known, carried)) {

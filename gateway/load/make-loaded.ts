@@ -9,6 +9,7 @@ import { policyMaterial } from '../catalogue/policy-material.ts';
 import type { Config } from '../config/config.ts';
 import type { Upstream } from '../exchange.ts';
 import type { Loaded } from '../loaded.ts';
+import { readFailedWhen } from './failed-when.ts';
 import { makeIssuers } from './issuers.ts';
 import { makeRulebookPart } from './rulebook.ts';
 import { unwatchedReads } from './unwatched.ts';
@@ -61,6 +62,8 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     unwatched: unwatchedReads(built.catalogue, limited),
     upstreams: services.upstreams,
     timeoutMs: timeouts(built),
+    retryAttempts: (tool) => built.settings.get(tool.id)?.retryAttempts ?? config.retry.attempts,
+    failedWhen: readFailedWhen(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),
     conditions: () => undefined,
     rulebook: rulebook.gate,

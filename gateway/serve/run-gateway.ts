@@ -9,6 +9,7 @@ import { loadGateway } from '../catalogue/load-gateway.ts';
 import type { Config, Listen } from '../config/config.ts';
 import type { Problem as ConfigProblem } from '../config/problem.ts';
 import type { Upstream } from '../exchange.ts';
+import { refuseFaultPoints } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { type Authenticator, createAuthenticator } from '../http/authenticate.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
@@ -23,6 +24,8 @@ import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
 import { openRoutes } from '../routes/open-routes.ts';
 import type { RouteTable } from '../routes/route-table.ts';
+import { Recovery } from '../runs/recovery.ts';
+import { UndoEngine } from '../runs/undo-engine.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
@@ -54,6 +57,8 @@ export interface RunOptions {
   readonly configFile: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
+  /** How long this process may be silent before another replica ends what it was at work on. Default: 30 s. */
+  readonly leaseMs?: number;
   /** Told of the config's warnings. */
   readonly onProblems?: (problems: readonly ConfigProblem[]) => void;
 }
@@ -72,6 +77,7 @@ const DRAIN_MS = 30_000;
 /** Starts a gateway from its config file. Throws `ConfigRefused`, `StoreSetupError`, `StoreFault`, `AuditFault` or `KeyFault`. */
 export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   const { log } = options;
+  refuseFaultPoints(options.env);
   const first = await load(options);
   const { config } = first;
   const { key: signing, made } = await readOrMakeSigningKey(nodeCrypto, config.keys.signingFile);
@@ -84,12 +90,21 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
     const audit = await openAudit(config, store, signing, log);
     closing.unshift(() => audit.close());
     const surface = makeSurface(first, signing, urlOf(config.listen, config.listen.port));
-    const gateway = makeGateway(surface.loaded, { store, audit }, log, health, stopping.signal);
+    const gateway = makeGateway(
+      surface.loaded,
+      { store, audit, leaseMs: options.leaseMs },
+      log,
+      health,
+      stopping.signal,
+    );
     const host = new Host(options, gateway, surface, signing, stopping);
     closing.unshift(() => host.closeUpstreams());
     await host.listen();
     await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
-    const upkeep = startUpkeep(gateway, store, log);
+    const undos = new UndoEngine(gateway);
+    const recovery = new Recovery(gateway);
+    undos.start();
+    recovery.start();
     return {
       url: host.url,
       gateway,
@@ -97,7 +112,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
       close: async () => {
         stopping.abort();
         await host.closeServer();
-        clearInterval(upkeep);
+        await Promise.all([undos.stop(), recovery.stop()]);
         await audit
           .append({ event: 'config', act: 'stop' })
           .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));
@@ -257,23 +272,4 @@ async function readTls(tls: NonNullable<Listen['tls']>): Promise<NonNullable<Edg
 function urlOf(listen: Listen, port: number): string {
   const host = listen.host.includes(':') ? `[${listen.host}]` : listen.host;
   return `${listen.tls === undefined ? 'http' : 'https'}://${host}:${port}`;
-}
-
-const UPKEEP_MS = 10_000;
-
-/** Leases are renewed, written outbox rows marked, and what is past its keeping deleted, a little at a time. */
-function startUpkeep(gateway: Gateway, store: Store, log: Log): NodeJS.Timeout {
-  const timer = setInterval(() => {
-    upkeep(gateway, store).catch((error: unknown) => log.warn({ err: error }, 'the upkeep of the store failed'));
-  }, UPKEEP_MS);
-  timer.unref();
-  return timer;
-}
-
-async function upkeep(gateway: Gateway, store: Store): Promise<void> {
-  const now = gateway.now();
-  await store.renewLeases(gateway.replica, now + 3 * UPKEEP_MS);
-  await gateway.commit([{ op: 'outbox_written', replica: gateway.replica, n: gateway.audit.durableUpTo }]);
-  const { idempotencyKeepMs, sessions } = gateway.loaded;
-  await store.sweep(now, { claimsMs: idempotencyKeepMs, sessionsMs: Math.max(sessions.carryMs, idempotencyKeepMs) });
 }
