@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Agent, request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
@@ -224,6 +225,45 @@ describe('the edge server', { concurrency: 8 }, () => {
     assert.equal(await idleEnds, '');
     assert.deepEqual(await closed, { cutOff: 0 });
     assert.equal(server.active, 0);
+  });
+
+  test('every request that reached its handler is answered whole when the server closes under load', async () => {
+    let handled = 0;
+    let answered = 0;
+    const handle = async (exchange: EdgeExchange): Promise<void> => {
+      handled += 1;
+      const body = await readBody(exchange, 1_000);
+      await sleep(5);
+      if ('bytes' in body) exchange.json(200, body.bytes.toString());
+      else exchange.problem(body.problem);
+    };
+    const server = createEdgeServer({ listen: { host: '127.0.0.1', port: 0 }, handle });
+    const { port } = await server.listen();
+    const agent = new Agent({ keepAlive: true });
+    const once = (): Promise<boolean> =>
+      new Promise((resolve) => {
+        const request = httpRequest({ host: '127.0.0.1', port, method: 'POST', path: '/x', agent }, (answer) => {
+          let text = '';
+          answer.on('data', (chunk: Buffer) => {
+            text += chunk.toString();
+          });
+          answer.on('end', () => {
+            if (answer.statusCode === 200 && text === '{"a":1}') answered += 1;
+            resolve(true);
+          });
+          answer.on('error', () => resolve(false));
+        });
+        request.on('error', () => resolve(false));
+        request.end('{"a":1}');
+      });
+    const clients = Array.from({ length: 20 }, async () => {
+      while (await once());
+    });
+    assert.ok(await eventually(() => handled > 50, 10_000));
+    assert.deepEqual(await server.close({ graceMs: 5_000 }), { cutOff: 0 });
+    await Promise.all(clients);
+    agent.destroy();
+    assert.equal(answered, handled);
   });
 
   test('closing ends what does not finish in its grace, and says how many', async () => {
