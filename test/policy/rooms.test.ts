@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
@@ -53,3 +53,19 @@ for (const [file, what] of [
     assert.match(said, /noRestrictedImports/);
   });
 }
+
+test('the check is made of what it is given: no clock, no chance, no environment, no I/O', () => {
+  const folder = join(ROOT, 'policy');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+  assert.ok(files.length > 50);
+  for (const file of files) {
+    const text = readFileSync(join(folder, file), 'utf8');
+    assert.doesNotMatch(text, /\b(?:Date\.now|Temporal\.Now|Math\.random|performance\.now)\b|\bnew Date\(\)/, file);
+    assert.doesNotMatch(
+      text,
+      /\b(?:process|globalThis|crypto)\.|\b(?:fetch|setTimeout|setInterval|setImmediate)\(/,
+      file,
+    );
+    assert.doesNotMatch(text, /from 'node:|\bimport\(|crypto-node/, file);
+  }
+});
