@@ -14,8 +14,20 @@ export interface RouteMatch<T extends Routable> {
   readonly rawParameters: ReadonlyMap<string, string>;
 }
 
-/** No match: the path is unknown, or known for other methods alone. */
-export type RouteMiss = { readonly kind: 'unknown' } | { readonly kind: 'method'; readonly allowed: readonly string[] };
+/** No match: the path is unknown, known for other methods alone, or could be meant for either of two operations. */
+export type RouteMiss =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'method'; readonly allowed: readonly string[] }
+  | { readonly kind: 'ambiguous'; readonly names: readonly [string, string] };
+
+/** How templates are treated that cross: `/a/{x}` and `/{y}/b`, of which neither is the more concrete one. */
+export interface RouterOptions {
+  /**
+   * `error` (the default) refuses them at load; `refuse_request` lets them stand and refuses the requests that both
+   * match (`/a/b`), for documents that were written by others.
+   */
+  readonly crossing?: 'error' | 'refuse_request';
+}
 
 /** Thrown at load for templates that cannot be routed; the message names the operations. */
 export class RoutingError extends Error {
@@ -40,6 +52,8 @@ interface Segment {
 interface Leaf<T> {
   readonly operation: T;
   readonly parameters: readonly string[];
+  /** Templates that cross this one, by the operations they belong to. */
+  readonly rivals: { readonly name: string; readonly template: readonly Segment[] }[];
 }
 
 interface TreeNode<T> {
@@ -55,9 +69,13 @@ export class Router<T extends Routable> {
   readonly #root: TreeNode<T> = makeNode();
 
   /** Throws `RoutingError` for a broken template, and for two operations that could both mean the same request. */
-  constructor(operations: Iterable<T>) {
+  constructor(operations: Iterable<T>, options: RouterOptions = {}) {
     for (const operation of operations) this.#add(operation);
-    refuseAmbiguity(this.#root);
+    findCrossings(this.#root, (a, b) => {
+      if (options.crossing !== 'refuse_request') throw clash(a.operation, b.operation);
+      a.rivals.push({ name: b.operation.name, template: parseTemplate(b.operation) });
+      b.rivals.push({ name: a.operation.name, template: parseTemplate(a.operation) });
+    });
   }
 
   /**
@@ -68,6 +86,8 @@ export class Router<T extends Routable> {
     const values: string[] = [];
     const leaf = find(this.#root, method, segments, 0, values);
     if (leaf !== undefined) {
+      const rival = leaf.rivals.find(({ template }) => matchesTemplate(template, segments));
+      if (rival !== undefined) return { kind: 'ambiguous', names: [leaf.operation.name, rival.name] };
       const rawParameters = new Map<string, string>();
       for (let i = 0; i < leaf.parameters.length; i++) rawParameters.set(leaf.parameters[i] ?? '', values[i] ?? '');
       return { kind: 'match', operation: leaf.operation, rawParameters };
@@ -86,7 +106,7 @@ export class Router<T extends Routable> {
     }
     const other = node.leaves.get(operation.method);
     if (other !== undefined) throw clash(operation, other.operation);
-    node.leaves.set(operation.method, { operation, parameters });
+    node.leaves.set(operation.method, { operation, parameters, rivals: [] });
   }
 }
 
@@ -211,6 +231,17 @@ function find<T>(
   return leaf;
 }
 
+function matchesTemplate(template: readonly Segment[], segments: readonly string[]): boolean {
+  return (
+    template.length === segments.length &&
+    template.every((segment, i) => {
+      const text = segments[i] ?? '';
+      if (segment.literal !== undefined) return segment.literal === text;
+      return matchMixed(segment, text, []);
+    })
+  );
+}
+
 /** Matches a segment of literals and parameters; each parameter takes the shortest text that is not empty. */
 function matchMixed(segment: Segment, text: string, values: string[]): boolean {
   let at = 0;
@@ -267,7 +298,7 @@ interface Pair<T> {
  * `/{y}/b`): the gateway would pick one and a backend might pick the other. Fine where a third (`/a/b`) takes what both
  * match. Walks the tree beside itself.
  */
-function refuseAmbiguity<T extends Routable>(root: TreeNode<T>): void {
+function findCrossings<T extends Routable>(root: TreeNode<T>, found: (a: Leaf<T>, b: Leaf<T>) => void): void {
   const pairs: Pair<T>[] = [{ a: root, b: root, meet: root, aWins: false, bWins: false }];
   let compared = 0;
   for (let pair = pairs.pop(); pair !== undefined; pair = pairs.pop()) {
@@ -281,7 +312,7 @@ function refuseAmbiguity<T extends Routable>(root: TreeNode<T>): void {
     if (pair.aWins && pair.bWins) {
       for (const [method, leaf] of pair.a.leaves) {
         const other = pair.b.leaves.get(method);
-        if (other !== undefined && !pair.meet?.leaves.has(method)) throw clash(leaf.operation, other.operation);
+        if (other !== undefined && !pair.meet?.leaves.has(method)) found(leaf, other);
       }
     }
     for (const next of pairsBelow(pair)) pairs.push(next);

@@ -173,12 +173,12 @@ function buildBody(
     if (members.length > 0 || body.required) value = Object.fromEntries(members);
   }
   if (value === undefined) return undefined;
-  if (body.contentType === 'application/json') return { kind: 'json', value };
+  if (body.format === 'json') return { kind: 'json', value };
   if (!isObject(value)) {
     faults.push(fault(body.argument ?? '', 'type', 'must be an object, since it is a form'));
     return undefined;
   }
-  return body.contentType === 'multipart/form-data'
+  return body.format === 'multipart'
     ? { kind: 'multipart', parts: writeFields(body, value, faults, writePart) }
     : { kind: 'form', text: writeFields(body, value, faults, (field, item) => [writeQuery(field, item)]).join('&') };
 }

@@ -44,6 +44,10 @@ export interface CompiledSchema {
   declares(path: string): boolean;
   /** What a top-level argument may be, for reading it from text. Undefined for one that is not declared. */
   kindOf(argument: string): ValueKind | undefined;
+  /** What an instance may be as a whole. */
+  readonly kind: ValueKind;
+  /** Whether the top level itself says that there are no other names than its own (`additionalProperties: false`). */
+  readonly sealed: boolean;
   /** The names that the top level requires of every instance. */
   readonly required: readonly string[];
 }
@@ -183,6 +187,16 @@ class LazySchema implements CompiledSchema {
     const { shapes } = this.#workshop;
     const member = shapes.member(this.#place(), argument);
     return member === undefined ? undefined : kindOfShape(member, shapes);
+  }
+
+  get kind(): ValueKind {
+    return kindOfShape(this.#place(), this.#workshop.shapes);
+  }
+
+  get sealed(): boolean {
+    return this.#place().inPlace.some(
+      (node) => node.additionalProperties?.always === false || node.unevaluatedProperties?.always === false,
+    );
   }
 
   get required(): readonly string[] {

@@ -103,6 +103,18 @@ test('templates that could mean the same request are an error that names both', 
   assert.doesNotThrow(() => new Router([operation('GET', '/a/{x}/c'), operation('GET', '/{y}/b/d')]));
 });
 
+test('templates that cross may stand in a document; the requests that both match are refused', () => {
+  const crossing = [operation('GET', '/a/{x}'), operation('GET', '/{y}/b')];
+  const router = new Router(crossing, { crossing: 'refuse_request' });
+  assert.equal(find(router, 'GET', '/a/b'), 'ambiguous');
+  assert.equal(find(router, 'GET', '/a/c'), '/a/{x} x=c');
+  assert.equal(find(router, 'GET', '/c/b'), '/{y}/b y=c');
+  assert.throws(
+    () => new Router([operation('GET', '/a/{x}'), operation('GET', '/a/{y}')], { crossing: 'refuse_request' }),
+    RoutingError,
+  );
+});
+
 test('broken templates are named', () => {
   for (const path of ['a', '/a//b', '/{', '/{}', '/a}', '/{x}{y}', '/{x}/{x}', '/a/../b', '/{a{b}}']) {
     assert.throws(() => new Router([operation('GET', path)]), RoutingError, path);
