@@ -8,6 +8,7 @@ import { kindOfShape, type ValueKind } from './kinds.ts';
 import type { Lowering, Precision } from './lower.ts';
 import { SchemaError, type SchemaNode, SchemaReader } from './node.ts';
 import { partialReasons } from './partial.ts';
+import { renderSchema } from './render.ts';
 import { type Shape, ShapeTable } from './shape.ts';
 import { type SchemaFault, Walker } from './walk.ts';
 
@@ -48,6 +49,8 @@ export interface CompiledSchema {
   readonly kind: ValueKind;
   /** Whether the top level itself says that there are no other names than its own (`additionalProperties: false`). */
   readonly sealed: boolean;
+  /** The schema as one 2020-12 schema that needs no other file, descriptions kept: what a tool listing shows. */
+  render(): JsonObject;
   /** The names that the top level requires of every instance. */
   readonly required: readonly string[];
 }
@@ -197,6 +200,10 @@ class LazySchema implements CompiledSchema {
     return this.#place().inPlace.some(
       (node) => node.additionalProperties?.always === false || node.unevaluatedProperties?.always === false,
     );
+  }
+
+  render(): JsonObject {
+    return renderSchema(this.#node().node);
   }
 
   get required(): readonly string[] {

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
+import { type Dialect, type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
 import type { SchemaDocument, Scope } from './document.ts';
 import { FORMATS, isDescriptive } from './formats.ts';
 import { faultOfSubschemas, readAssertions } from './keywords.ts';
@@ -21,6 +21,7 @@ export interface SchemaNode {
   /** Set for the schemas `true` and `false`. */
   readonly always: boolean | undefined;
   readonly source: JsonValue;
+  readonly dialect: Dialect;
   readonly assertions: Readonly<Record<string, JsonValue>>;
   /** Present where the schema lists properties, even none. */
   readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
@@ -90,6 +91,7 @@ export class SchemaReader {
       id: this.#count++,
       always,
       source,
+      dialect: this.document.dialect,
       assertions: {},
       properties: undefined,
       patternProperties: [],
@@ -136,6 +138,7 @@ export class SchemaReader {
     const denied = this.#deny(properties, assertions);
     if (properties?.delete('__proto__')) faults.push('no value may have a member `__proto__`');
     return this.#make(original, undefined, {
+      dialect: scope.dialect,
       assertions,
       properties,
       denied,
