@@ -1,4 +1,4 @@
-import { RoutingError, templateParameters } from '../routing.ts';
+import { RoutingError, templateParameters } from '../route-template.ts';
 import type { CompiledSchema } from '../schema/compile.ts';
 import { TEXT_KIND, type ValueKind } from '../schema/kinds.ts';
 

@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { fillTemplate } from '../routing.ts';
+import { fillTemplate } from '../route-template.ts';
 import { isArray, isObject, member } from '../schema/dialect.ts';
 import { TEXT_KIND } from '../schema/kinds.ts';
 import { escapeToken, type SchemaFault } from '../schema/walk.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Routable, Router, RoutingError } from '../../policy/routing.ts';
+import { type Routable, RoutingError } from '../../policy/route-template.ts';
+import { Router } from '../../policy/routing.ts';
 import { normalisePath } from '../../policy/target.ts';
 
 function operation(method: string, pathTemplate: string): Routable {
