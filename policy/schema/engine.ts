@@ -1,5 +1,6 @@
 import { _, type FuncKeywordDefinition, type KeywordCxt, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { DataValidateFunction, DataValidationCxt } from 'ajv/dist/types/index.js';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { FORMATS } from './formats.ts';
 import { type AjvSchema, type Lowering, lowerSchema, type Variant } from './lower.ts';
@@ -104,6 +105,7 @@ export class Engine {
   readonly #ajv: Ajv2020;
   readonly #lowering: Lowering;
   readonly #added = new Set<string>();
+  readonly #waiting = new Map<string, [SchemaNode, Variant]>();
 
   constructor(lowering: Lowering) {
     this.#lowering = lowering;
@@ -128,17 +130,26 @@ export class Engine {
     for (const keyword of KEYWORDS) this.#ajv.addKeyword(keyword);
     // Before the first rule of all: a step must be taken before the branches that might multiply are.
     this.#ajv.addKeyword({ keyword: 'countStep', schemaType: 'boolean', before: '$dynamicAnchor', code: countStep });
+    this.#ajv.addKeyword({
+      keyword: 'lazyRef',
+      schemaType: 'string',
+      errors: 'full',
+      compile: (id: string) => this.#lazyRef(id),
+    });
     for (const [name, format] of FORMATS) {
       if (format.type === 'string') this.#ajv.addFormat(name, { type: 'string', validate: format.validate });
       else this.#ajv.addFormat(name, { type: 'number', validate: format.validate });
     }
   }
 
-  /** Compiles the schema of a place. Throws where ajv will not have it. */
+  /** Compiles the schema of a place, as far as no value must reach it first. Throws where ajv will not have it. */
   compile(node: SchemaNode, closing: boolean): ValidateFunction {
-    const variant: Variant = closing ? 'closed' : 'bare';
+    return this.#compile(node, closing ? 'closed' : 'bare');
+  }
+
+  #compile(node: SchemaNode, variant: Variant): ValidateFunction {
     const queue: [SchemaNode, Variant][] = [];
-    const refer = (target: SchemaNode, as: Variant): string => {
+    const now = (target: SchemaNode, as: Variant): string => {
       const id = idOf(target, as);
       if (!this.#added.has(id)) {
         this.#added.add(id);
@@ -146,14 +157,39 @@ export class Engine {
       }
       return id;
     };
-    const id = refer(node, variant);
+    const later = (target: SchemaNode, as: Variant): string => {
+      const id = idOf(target, as);
+      this.#waiting.set(id, [target, as]);
+      return id;
+    };
+    const id = now(node, variant);
     for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-      const schema = lowerSchema(next[0], next[1], this.#lowering, refer);
+      const schema = lowerSchema(next[0], next[1], this.#lowering, { now, later });
       this.#ajv.addSchema(asComponent(schema, next[0] !== node), idOf(...next));
     }
     const compiled = this.#ajv.getSchema(id);
     if (compiled === undefined) throw new TypeError('the schema was not compiled');
     return compiled;
+  }
+
+  /**
+   * A reference that is compiled when a value first gets there: large documents are compiled as far as calls use them,
+   * and a long chain of references does not recurse.
+   */
+  #lazyRef(id: string): DataValidateFunction {
+    let target: ValidateFunction | undefined;
+    const validate: DataValidateFunction = (data: unknown, context?: DataValidationCxt) => {
+      takeStep();
+      if (target === undefined) {
+        const waiting = this.#waiting.get(id);
+        if (waiting === undefined) throw new TypeError('a reference leads nowhere');
+        target = this.#compile(...waiting);
+      }
+      if (target(data, context)) return true;
+      validate.errors = target.errors ?? [];
+      return false;
+    };
+    return validate;
   }
 }
 

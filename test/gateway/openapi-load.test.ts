@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { loadApiFiles, parseText } from '../../gateway/openapi/load.ts';
+import { validateApiDocument } from '../../gateway/openapi/validate.ts';
 import { type Api, ApiError, type ApiOperation, type ApiSelection } from '../../policy/openapi/api.ts';
 import { buildRequest } from '../../policy/openapi/codec.ts';
 import { readApi } from '../../policy/openapi/read-api.ts';
@@ -248,4 +249,14 @@ test('YAML is read as JSON would be', () => {
     '1': 'x',
   });
   assert.deepEqual(parseText('{a: [1, 2]}', 'x'), { a: [1, 2] });
+});
+
+test('documents are held against the schema of their version', async () => {
+  const complaintsOf = async (name: string): Promise<readonly string[]> =>
+    validateApiDocument(await loadApiFiles(fileURLToPath(new URL(`../vectors/openapi/${name}`, import.meta.url))));
+  assert.deepEqual(await complaintsOf('every-style.yaml'), ["Can't resolve #/components/schemas/Nowhere"]);
+  assert.match((await complaintsOf('swagger-2.json')).join('\n'), /responses/);
+  const root = 'file:///a.json';
+  const wrong = { openapi: '3.1.0', info: { title: 'x' }, paths: {} };
+  assert.match((await validateApiDocument({ root, files: new Map([[root, wrong]]) })).join('\n'), /`\/info` .*version/);
 });
