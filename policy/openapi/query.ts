@@ -11,11 +11,18 @@ export interface RawPair {
   taken: boolean;
 }
 
+/** More pairs than any honest query or form has; each declared name goes through all of them. */
+const MAX_PAIRS = 10_000;
+
 /** Cuts a query or form into pairs. A name that cannot be decoded is a fault. */
 export function parsePairs(text: string, faults: SchemaFault[]): RawPair[] {
   const pairs: RawPair[] = [];
-  for (const piece of text.split('&')) {
+  for (const piece of text.split('&', MAX_PAIRS + 1)) {
     if (piece === '') continue;
+    if (pairs.length >= MAX_PAIRS) {
+      faults.push({ pointer: '', rule: 'maxValues', message: `must not have more than ${MAX_PAIRS} pairs` });
+      return [];
+    }
     const at = piece.indexOf('=');
     // In queries as in forms `+` is a space to most readers; it is sent on as `%20`, which it is to all of them.
     const [rawName, raw] = at < 0 ? [piece, ''] : [piece.slice(0, at), piece.slice(at + 1).replaceAll('+', '%20')];

@@ -92,8 +92,9 @@ class ApiReader {
         this.refused.push({ name: path, method: '', pathTemplate: path, reason: 'its path item leads nowhere' });
         continue;
       }
-      for (const method of METHODS) {
-        const operation = member(item.value, method);
+      const others = objectOf(item.value, 'additionalOperations') ?? {};
+      for (const method of [...METHODS, ...Object.keys(others)]) {
+        const operation = member(item.value, method) ?? member(others, method);
         if (isObject(operation))
           this.#readOperation(path, method.toUpperCase(), { value: operation, scope: item.scope }, item);
       }

@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { isObject } from '../schema/dialect.ts';
 import type { SchemaFault } from '../schema/walk.ts';
 import type { OperationBody } from './operation.ts';
-import { parsePairs, parseText, readQuery, single } from './query.ts';
+import { parsePairs, parseText, type RawPair, readQuery, single } from './query.ts';
 import { type BodyPart, fault, fieldOf, type RequestBody, styleFault } from './request.ts';
 import { readScalar } from './scalar.ts';
 import type { Styled } from './styles.ts';
@@ -61,17 +61,21 @@ function decodeBody(
 function decodeForm(body: OperationBody, text: string, request: IncomingBody, faults: SchemaFault[]): JsonObject {
   const pairs = parsePairs(text, faults);
   const members = new Map<string, JsonValue>();
-  const names = new Set([...body.fields.keys(), ...pairs.map(({ name }) => name)]);
-  for (const name of names) {
-    // A pair that a declared field has taken (`a[b]=c`) is no field of its own.
-    if (!body.fields.has(name) && pairs.every((pair) => pair.name !== name || pair.taken)) continue;
+  const read = (name: string, own: readonly RawPair[]): void => {
     try {
-      const value = readQuery({ name, ...fieldOf(body, name) }, pairs, request.parseJson);
+      const value = readQuery({ name, ...fieldOf(body, name) }, own, request.parseJson);
       if (value !== undefined) members.set(name, value);
     } catch (cause) {
       faults.push(styleFault(name, cause));
     }
-  }
+  };
+  for (const name of body.fields.keys()) read(name, pairs);
+  // What no declared field has taken is undeclared, which is for the schema to say.
+  for (const [name, own] of Map.groupBy(
+    pairs.filter(({ taken }) => !taken),
+    (pair) => pair.name,
+  ))
+    read(name, own);
   return Object.fromEntries(members);
 }
 

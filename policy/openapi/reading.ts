@@ -19,6 +19,8 @@ export interface IncomingRequest extends IncomingBody {
   readonly header: (name: string) => readonly string[];
 }
 
+const MAX_FAULTS = 20;
+
 /**
  * Reads the arguments of a call out of a request that was matched to an operation. A query parameter or form field that
  * is not declared, a second value for a single one, and a text that cannot be read are faults with the pointer of the
@@ -40,7 +42,7 @@ export function readRequest(operation: Operation, request: IncomingRequest): Car
     }
   }
   for (const { name, taken } of query) {
-    if (!taken) faults.push(fault(name, 'additionalProperties', 'is not declared'));
+    if (!taken && faults.length < MAX_FAULTS) faults.push(fault(name, 'additionalProperties', 'is not declared'));
   }
   readBody(operation.body, request, args, faults);
   return faults.length > 0 ? { ok: false, faults } : { ok: true, value: Object.fromEntries(args) };

@@ -162,7 +162,7 @@ class LazySchema implements CompiledSchema {
       const declared = walker.accepts(value, shape);
       const first = this.#first ?? this.#compileFirst();
       if (declared && !walker.sawBigInteger) {
-        allowSteps();
+        allowSteps(walker.values);
         if (first(value)) return VALID;
       }
       return this.#explain(value, shape);
@@ -256,16 +256,17 @@ class LazySchema implements CompiledSchema {
     if (beyond) return undeclared;
     const precision: Precision = holdsBigInteger(value) ? 'exact' : 'double';
     const decide = this.#compile({ precision, purpose: 'decide' });
-    allowSteps();
+    const values = countValues(value);
+    allowSteps(values);
     const valid = decide(value);
     if (valid && undeclared.length === 0) {
       if (precision === 'exact') return VALID;
       throw new TypeError('two readings of the schema differ');
     }
     let errors = decide.errors ?? [];
-    if (!valid && countValues(value) <= MAX_VALUES_FOR_ALL) {
+    if (!valid && values <= MAX_VALUES_FOR_ALL) {
       const tell = this.#compile({ precision, purpose: 'tell' });
-      allowSteps();
+      allowSteps(values);
       if (!tell(value)) errors = tell.errors ?? errors;
     }
     return sortFaults([...undeclared, ...faultsOfErrors(errors)], value, MAX_FAULTS);

@@ -9,10 +9,11 @@ import { equalityKey, isInteger, isMultipleOf, isNumber, type JsonNumber } from 
 import { compilePattern } from './pattern.ts';
 
 /**
- * How many references one validation may follow. Schemas that refer to themselves in several branches would otherwise
- * take time exponential in the instance's depth.
+ * How many references one validation may follow, whatever the instance, and besides for each of its values. Schemas that
+ * refer to themselves in several branches would otherwise take time exponential in the instance's depth.
  */
-const MAX_STEPS = 200_000;
+const MAX_STEPS = 100_000;
+const STEPS_PER_VALUE = 10;
 const steps = { left: 0 };
 
 function takeStep(): void {
@@ -95,9 +96,9 @@ function isOfType(data: Data, type: string): boolean {
   }
 }
 
-/** Gives a fresh allowance of steps to the next validation. */
-export function allowSteps(): void {
-  steps.left = MAX_STEPS;
+/** Gives a fresh allowance of steps to the next validation, of an instance of so many values. */
+export function allowSteps(values: number): void {
+  steps.left = MAX_STEPS + STEPS_PER_VALUE * values;
 }
 
 /** One ajv for the schemas of one document: nodes are lowered and added as they are reached, compiled on first use. */

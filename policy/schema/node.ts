@@ -190,7 +190,7 @@ export class SchemaReader {
   }
 
   #reference(schema: JsonObject, scope: Scope, faults: string[]): () => SchemaNode | undefined {
-    const reference = member(schema, '$ref') ?? this.#staticReference(schema, faults);
+    const reference = member(schema, '$ref') ?? this.#staticReference(schema, scope, faults);
     if (reference === undefined) return NOWHERE;
     if (typeof reference !== 'string') {
       faults.push('`$ref` must be a text');
@@ -209,12 +209,19 @@ export class SchemaReader {
     };
   }
 
-  /** A dynamic reference is an ordinary one where a single resource gives the anchor; otherwise it is not followed. */
-  #staticReference(schema: JsonObject, faults: string[]): string | undefined {
-    const dynamic = member(schema, '$dynamicRef') ?? (member(schema, '$recursiveRef') === '#' ? '#' : undefined);
+  /**
+   * A dynamic reference is an ordinary one where its first target has no dynamic anchor (2020-12 core 8.2.3.2), and where
+   * a single resource gives that anchor; otherwise it is not followed.
+   */
+  #staticReference(schema: JsonObject, scope: Scope, faults: string[]): string | undefined {
+    const recursive = member(schema, '$recursiveRef') === '#' ? '#' : undefined;
+    const dynamic = member(schema, '$dynamicRef') ?? recursive;
     if (typeof dynamic !== 'string') return undefined;
     const anchor = dynamic.slice(dynamic.indexOf('#') + 1);
-    if (this.document.dynamicAnchorCount(anchor) > 1) {
+    const target = this.document.resolve(dynamic, scope)?.schema;
+    const isDynamic =
+      isObject(target) && (member(target, '$dynamicAnchor') === anchor || member(target, '$recursiveAnchor') === true);
+    if (isDynamic && this.document.dynamicAnchorCount(anchor) > 1) {
       faults.push(`the dynamic reference \`${dynamic.slice(0, 200)}\` depends on the way to it, and is not followed`);
       return undefined;
     }
