@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { ARITY, type Value } from './lower.ts';
-import { type Conflict, StoreFault, StoreSetupError } from './port.ts';
+import { StoreFault, StoreSetupError } from './port.ts';
 import { type Query, queriesOf } from './queries.ts';
 import { type Cell, openRow, type Row } from './rows.ts';
 import type { Sealer } from './seal.ts';
@@ -98,31 +98,22 @@ export class SqliteEngine {
     if (prepared === undefined) return this.#faults(messages, 0);
     const replies: Reply[] = [];
     let gone = 0;
-    let begun = false;
     try {
-      for (const requests of messages) {
-        for (let at = 0; at < requests.length; ) {
-          const kind = requests[at];
-          const from = at + 2;
-          at = from + Number(requests[at + 1]);
-          if (kind !== READ && !begun) {
-            gone = replies.length;
-            if (gone > 0) early(replies.splice(0));
-            prepared.begin.run();
-            begun = true;
-          }
-          if (kind === COMMIT) replies.push(commit(prepared, requests, from, at));
-          else if (kind === READ) replies.push(read(prepared, requests, from, at));
-          else if (kind === TASK) replies.push(task(prepared, requests, from, at));
-          else replies.push(probe(prepared));
-        }
+      gone = runReads(prepared, messages, replies);
+      if (gone > 0) early(replies.splice(0));
+      // A savepoint copies every page that is then written, and nearly no commit is taken back: so a group runs without
+      // them, and from the start with them once one of its commits has to be.
+      if (!this.#runGroup(prepared, messages, gone, replies, false)) {
+        prepared.rollback.run();
+        replies.length = 0;
+        this.#runGroup(prepared, messages, gone, replies, true);
       }
     } catch (error) {
       this.#fail(error, false);
       return this.#faults(messages, gone);
     }
     try {
-      if (begun) prepared.commit.run();
+      if (prepared.file.db.inTransaction) prepared.commit.run();
     } catch (error) {
       // What was written to the log but not proved to be on the disk may still come back when the log is read again.
       this.#fail(error, codeOf(error).startsWith('SQLITE_IOERR'));
@@ -130,6 +121,35 @@ export class SqliteEngine {
     }
     this.#backoffMs = FIRST_BACKOFF_MS;
     return replies;
+  }
+
+  /** Runs all but the first `skip` requests in a transaction; false where one has to be taken back and cannot be alone. */
+  #runGroup(
+    prepared: Prepared,
+    messages: readonly Requests[],
+    skip: number,
+    replies: Reply[],
+    savepoints: boolean,
+  ): boolean {
+    let index = 0;
+    for (const requests of messages) {
+      for (let at = 0; at < requests.length; ) {
+        const kind = requests[at];
+        const from = at + 2;
+        at = from + Number(requests[at + 1]);
+        index += 1;
+        if (index <= skip) continue;
+        if (index === skip + 1) prepared.begin.run();
+        if (kind === COMMIT) {
+          const reply = commit(prepared, requests, from, at, savepoints);
+          if (reply !== DONE && !savepoints) return false;
+          replies.push(reply);
+        } else if (kind === READ) replies.push(read(prepared, requests, from, at));
+        else if (kind === TASK) replies.push(task(prepared, requests, from, at));
+        else replies.push(probe(prepared));
+      }
+    }
+    return true;
   }
 
   #own(): void {
@@ -221,34 +241,48 @@ function prepareRead(db: Database.Database, query: Query, sealer: Sealer | undef
   return (values) => statement.all(...values).map((row) => openRow(row, sealed, sealer));
 }
 
-/** One commit: as a whole, or taken back alone while the rest of its group goes on. */
-function commit(prepared: Prepared, values: Requests, from: number, end: number): Reply {
-  const alone = from + 1 + (ARITY[Number(values[from])] ?? 0) === end;
-  if (!alone) prepared.savepoint.run();
+/** Answers the reads that stand before the first other request; returns how many there are. */
+function runReads(prepared: Prepared, messages: readonly Requests[], replies: Reply[]): number {
+  for (const requests of messages) {
+    for (let at = 0; at < requests.length; ) {
+      if (requests[at] !== READ) return replies.length;
+      const from = at + 2;
+      at = from + Number(requests[at + 1]);
+      replies.push(read(prepared, requests, from, at));
+    }
+  }
+  return replies.length;
+}
+
+/**
+ * One commit. With savepoints it happens as a whole, or is taken back alone; without, whoever gets anything but DONE takes
+ * back all of the transaction.
+ */
+function commit(prepared: Prepared, values: Requests, from: number, end: number, savepoints: boolean): Reply {
+  if (savepoints) prepared.savepoint.run();
+  const reply = operate(prepared, values, from, end);
+  if (!savepoints) return reply;
+  if (reply !== DONE) prepared.backTo.run();
+  prepared.release.run();
+  return reply;
+}
+
+function operate(prepared: Prepared, values: Requests, from: number, end: number): Reply {
   let operation = 0;
-  let conflict: Conflict['conflict'] | undefined;
-  let refused: FaultReply | undefined;
   try {
-    for (let at = from; at < end && conflict === undefined; operation += 1) {
+    for (let at = from; at < end; operation += 1) {
       const code = Number(values[at]);
       const handler = prepared.handlers[code];
       if (handler === undefined) throw new TypeError(`unknown operation ${code}`);
-      conflict = handler(values, at + 1);
+      const conflict = handler(values, at + 1);
+      if (conflict !== undefined) return `${operation}:${conflict}`;
       at += 1 + (ARITY[code] ?? 0);
     }
+    return DONE;
   } catch (error) {
     if (!isRefusal(error)) throw error;
-    refused = { fault: `the store refuses operation ${operation}: ${messageOf(error)}`, maybe: false };
+    return { fault: `the store refuses operation ${operation}: ${messageOf(error)}`, maybe: false };
   }
-  if (conflict === undefined && refused === undefined) {
-    if (!alone) prepared.release.run();
-    return DONE;
-  }
-  if (!alone) {
-    prepared.backTo.run();
-    prepared.release.run();
-  }
-  return refused ?? `${operation - 1}:${conflict}`;
 }
 
 function read(prepared: Prepared, values: Requests, from: number, end: number): Reply {

@@ -13,13 +13,12 @@ export function makeLimitOperations({ db }: Ground): Record<number, Handler> {
   const setHeld = new Numbered(db, 'UPDATE counters SET held = ?2 WHERE bucket = ?1');
   const setHeldUntil = new Numbered(db, 'UPDATE counters SET held = ?2, until_ms = ?3 WHERE bucket = ?1');
   const setBoth = new Numbered(db, 'UPDATE counters SET held = ?2, settled = ?3 WHERE bucket = ?1');
-  const held: Statement<unknown[], [string, string]> = db
-    .prepare<unknown[], [string, string]>('SELECT amount, state FROM holds WHERE link = ? AND bucket = ?')
-    .raw();
-  const insertHold = new Numbered(
-    db,
+  const held: Statement<unknown[], string> = db
+    .prepare<unknown[], string>('SELECT amount FROM holds WHERE link = ? AND bucket = ?')
+    .pluck();
+  const insertHold = db.prepare(
     `INSERT INTO holds (bucket, link, amount, micros, at_ms, state, sliding, until_ms)
-    VALUES (?1, ?2, ?3, ?4, ?5, 'held', ?6, ?7)`,
+    VALUES (?, ?, ?, ?, ?, 'held', ?, ?) ON CONFLICT DO NOTHING`,
   );
   const growHold = new Numbered(
     db,
@@ -76,9 +75,9 @@ export function makeLimitOperations({ db }: Ground): Record<number, Handler> {
         else if (counted[2] < Number(untilMs)) setHeldUntil.run(bucket, nowHeld, untilMs);
         else setHeld.run(bucket, nowHeld);
       }
-      const already = held.get(link, bucket);
-      if (already === undefined) insertHold.run(bucket, link, amount, micros, atMs, Number(sliding), untilMs);
-      else growHold.run(bucket, link, addDecimals(already[0], amount), micros, atMs, untilMs);
+      if (insertHold.run(bucket, link, amount, micros, atMs, Number(sliding), untilMs).changes > 0) return undefined;
+      const already = held.get(link, bucket) ?? '0';
+      growHold.run(bucket, link, addDecimals(already, amount), micros, atMs, untilMs);
       return undefined;
     },
     [OPCODES.settle_holds]: (v, i) => end(v[i], true),
