@@ -82,6 +82,7 @@ export class SqliteEngine {
       // them, and from the start with them once one of its commits has to be.
       if (!this.#runGroup(prepared, messages, gone, replies, false)) {
         prepared.rollback.run();
+        prepared.forget();
         replies.length = 0;
         this.#runGroup(prepared, messages, gone, replies, true);
       }
@@ -163,6 +164,7 @@ export class SqliteEngine {
     if (prepared?.file.db.inTransaction) {
       try {
         prepared.rollback.run();
+        prepared.forget();
       } catch {
         // The file is closed below, which ends the transaction too.
         this.#closeFile();

@@ -5,7 +5,7 @@ import { type Cell, openRow, type Row } from './rows.ts';
 import type { Sealer } from './seal.ts';
 import { isRefusal, messageOf } from './sqlite-error.ts';
 import type { OpenFile } from './sqlite-file.ts';
-import type { Handler } from './sqlite-ground.ts';
+import type { Ground, Handler } from './sqlite-ground.ts';
 import { makeHandlers } from './sqlite-handlers.ts';
 import { DONE, READ, type Reply, type Requests } from './sqlite-messages.ts';
 import { Numbered } from './sqlite-numbered.ts';
@@ -27,12 +27,13 @@ export interface Prepared {
   readonly release: Database.Statement;
   readonly backTo: Database.Statement;
   readonly probe: Database.Statement;
+  forget(): void;
 }
 
 /** Prepares every statement, once. */
 export function prepare(file: OpenFile): Prepared {
   const { db, sealer } = file;
-  const ground = { db, sealer };
+  const ground: Ground = { db, sealer, forget: [] };
   const reads = Object.entries(queriesOf('sqlite')).map(
     ([name, query]) => [name, prepareRead(db, query, sealer)] as const,
   );
@@ -48,6 +49,9 @@ export function prepare(file: OpenFile): Prepared {
     release: db.prepare('RELEASE one'),
     backTo: db.prepare('ROLLBACK TO one'),
     probe: db.prepare("UPDATE meta SET value = value WHERE name = 'probe'"),
+    forget: () => {
+      for (const forget of ground.forget) forget();
+    },
   };
 }
 
@@ -79,7 +83,10 @@ export function commit(prepared: Prepared, values: Requests, from: number, end: 
   if (savepoints) prepared.savepoint.run();
   const reply = operate(prepared, values, from, end);
   if (!savepoints) return reply;
-  if (reply !== DONE) prepared.backTo.run();
+  if (reply !== DONE) {
+    prepared.backTo.run();
+    prepared.forget();
+  }
   prepared.release.run();
   return reply;
 }
