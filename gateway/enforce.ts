@@ -1,9 +1,10 @@
 import { AuditFault } from './audit/fault.ts';
+import { admitReceipt } from './enforce/admit-receipt.ts';
 import { answerRepeat } from './enforce/claims.ts';
 import { decide } from './enforce/decide.ts';
 import { forward } from './enforce/forward.ts';
 import { storeUnavailable } from './enforce/problems.ts';
-import { readCall } from './enforce/read-call.ts';
+import { type ReadCall, readCall } from './enforce/read-call.ts';
 import type { EnforceAnswer, EnforceRequest, Problem } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import { fault } from './http/problems.ts';
@@ -18,6 +19,7 @@ export async function enforce(gateway: Gateway, request: EnforceRequest): Promis
     const read = readCall(gateway.loaded, request);
     const repeated = await answerRepeat(gateway, read);
     if (repeated !== undefined) return repeated;
+    if (request.byReceipt) return await proveByReceipt(gateway, read);
     const decided = await decide(gateway, read);
     if (decided.kind === 'problem') return decided;
     if (decided.kind === 'held') return { kind: 'decided', check: decided.check };
@@ -29,6 +31,17 @@ export async function enforce(gateway: Gateway, request: EnforceRequest): Promis
   } catch (error) {
     return { kind: 'problem', problem: problemOf(gateway, request, error) };
   }
+}
+
+/** A receipt in place of the check: the history that it is the last entry of has decided the call. */
+async function proveByReceipt(gateway: Gateway, read: ReadCall): Promise<EnforceAnswer> {
+  const forwards = read.request.purpose === 'forward';
+  const admitted = await admitReceipt(gateway, read, forwards || read.request.spend === true);
+  if (admitted.kind !== 'allowed') return admitted;
+  if (forwards) return forward(gateway, admitted);
+  await gateway.audit.write(admitted.line);
+  if (admitted.receipt === undefined) throw new Error('an admitted receipt has no answer');
+  return { kind: 'receipt', receipt: admitted.receipt };
 }
 
 function problemOf(gateway: Gateway, request: EnforceRequest, error: unknown): Problem {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Caller } from '../policy/call.ts';
 import type { ReasonText } from '../policy/reasons.ts';
+import type { SchemaFault } from '../policy/schema/walk.ts';
 import type { Tool } from '../policy/tool.ts';
 import type { Decision } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
@@ -33,13 +34,17 @@ export interface EnforceRequest {
   readonly caller: Caller;
   readonly tool: string;
   readonly arguments: JsonObject;
+  /** What of the request could not be read as arguments; row 3 refuses for it. */
+  readonly faults?: readonly SchemaFault[];
   readonly members: CallMembers;
-  /** What proves the call: the full check, a receipt, or a receipt where one is given. */
-  readonly verify: 'check' | 'receipt' | 'either';
+  /** The call is to be proved by a receipt and not checked again. */
+  readonly byReceipt: boolean;
   /** A receipt (whole or cut history) that came apart from `members.history`. */
   readonly receipt?: JsonValue;
   /** `decide`: the caller runs an allowed call itself. `forward`: the gateway does. */
   readonly purpose: 'decide' | 'forward';
+  /** With `decide` and a receipt: spends it all the same. */
+  readonly spend?: boolean;
   readonly via: 'route' | 'api' | 'mcp' | 'engine';
   /** The route that the request came by, for the log. */
   readonly route?: string;
@@ -87,8 +92,9 @@ export interface ToolReceipt {
   readonly reasons: readonly string[];
   readonly tool: string;
   readonly agent: string;
-  readonly session: string;
-  readonly step: number;
+  /** Absent where no history verified. */
+  readonly session?: string;
+  readonly step?: number;
   readonly resend: boolean;
   readonly detail: JsonObject;
 }
@@ -133,6 +139,8 @@ export type CallOutcome = 'ran' | 'failed' | 'outcome_unknown';
 
 /** The seam to what stands behind a route. One for HTTP and OpenAPI, one for MCP. */
 export interface Upstream {
+  /** What of a tool's arguments a request cannot carry; empty where it can carry them all. */
+  check(tool: Tool, args: JsonObject): readonly SchemaFault[];
   /**
    * Sends one checked call. Never retries. `onSending` is awaited before the first byte of the request can leave, so
    * that the store knows first. Resolves when the answer's head is there, or it is clear how the call ended; never rejects.

@@ -1,7 +1,7 @@
 import type { Outcome } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { ToolAnswer, Usage } from './conditions/condition.ts';
+import type { SchemaFault } from './schema/walk.ts';
 import type { SessionView } from './session.ts';
 import type { Tool } from './tool.ts';
 
@@ -24,6 +24,8 @@ export interface Call {
   readonly agent?: string;
   readonly run?: string;
   readonly undoes?: number;
+  /** What of the arguments could not be read out of the request, or cannot be carried in one: row 3 refuses for it. */
+  readonly faults: readonly SchemaFault[];
   /** Arguments that the gateway filled in from `defaults`. */
   readonly filled: ReadonlySet<string>;
   /** Argument → origin word, as sent. */
@@ -119,10 +121,6 @@ export interface Snapshot {
   readonly digests: { readonly arguments: string; readonly origins: string };
   /** Milliseconds since 1970. */
   readonly nowMs: number;
-  /** What is counted in the buckets of the tool's limits; absent where nothing was counted, which is as `unknown`. */
-  readonly usage?: Usage;
-  /** What the tools that the call's rules read answered in this session, newest first. */
-  readonly answers?: readonly ToolAnswer[];
   readonly step7: ConditionGate;
   readonly step8: RulebookGate;
 }

@@ -24,7 +24,8 @@ const BOUND: BelievedOrigin = { word: 'computed', trusted: true };
  */
 export function believeOrigin(name: string, value: JsonValue, call: Call, snapshot: Snapshot): BelievedOrigin {
   if (call.filled.has(name)) return FILLED;
-  if (call.fromEngine) return BOUND;
+  // Row 6 lets such a call no further unless its arguments are exactly those bound from the step that it undoes.
+  if (call.fromEngine && call.undoes !== undefined) return BOUND;
   const claimed = Object.hasOwn(call.origins, name) ? call.origins[name] : undefined;
   if (claimed === undefined) return MODEL;
   const origin = parseOrigin(claimed);
@@ -40,9 +41,10 @@ export function believeOrigin(name: string, value: JsonValue, call: Call, snapsh
     case 'result': {
       const step = snapshot.steps.get(origin.step);
       if (step === undefined) return MODEL;
-      const trusted =
-        origin.field !== undefined && step.outcome === 'ran' && step.compareField(origin.field, value) === 'equal';
-      return { word: claimed, trusted, step: origin.step };
+      const seen = origin.field === undefined ? 'unseen' : step.compareField(origin.field, value);
+      // What is known to be untrue is not shown to a person; its labels stay with the value all the same.
+      if (seen === 'other') return { ...MODEL, step: origin.step };
+      return { word: claimed, trusted: seen === 'equal' && step.outcome === 'ran', step: origin.step };
     }
     default:
       return MODEL;

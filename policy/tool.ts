@@ -1,27 +1,9 @@
-import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
+import type { JsonObject } from '../receipts/json-value.ts';
+import type { CompiledSchema } from './schema/compile.ts';
+import type { SchemaFault } from './schema/walk.ts';
 
-/** One thing that is wrong with a call's arguments. */
-export interface SchemaFault {
-  /** JSON pointer (RFC 6901) of the argument at fault, also of a missing one. */
-  readonly pointer: string;
-  /** `additionalProperties` for an undeclared argument, else the JSON Schema keyword that failed. */
-  readonly rule: string;
-  readonly message: string;
-}
-
-/** A JSON Schema, ready to judge values. Made by `compileSchema`. */
-export interface CompiledSchema {
-  /** The faults of a value in document order, at most 20; empty where it is valid. Never throws. */
-  readonly validate: (value: JsonValue) => readonly SchemaFault[];
-  /** Why the schema cannot be enforced in full; empty where it can. */
-  readonly partial: readonly string[];
-  /** Names of the declared top-level members, in schema order. */
-  readonly topLevel: readonly string[];
-  /** Whether the schema declares a member at a dotted path (`card.number`). */
-  readonly declares: (path: string) => boolean;
-  /** As given. */
-  readonly schema: JsonObject | boolean;
-}
+/** One empty list for every call that fits. */
+export const NO_FAULTS: readonly SchemaFault[] = [];
 
 /** `after: [...]`: an earlier call of `tool` ran; `bind` ties arguments of this call to fields of its result. */
 export interface AfterRule {
@@ -58,9 +40,9 @@ export interface Tool {
   readonly server: string;
   readonly name: string;
   readonly description: string;
-  readonly input: CompiledSchema;
+  readonly input: CompiledSchema<JsonObject>;
   /** Schema of the result; absent where nothing is declared about it. */
-  readonly result?: CompiledSchema;
+  readonly result?: CompiledSchema<JsonObject>;
   readonly writes: boolean;
   readonly irreversible: boolean;
   readonly idempotent: boolean;

@@ -61,7 +61,7 @@ async function readRequest(env: ApiBindings, purpose: 'decide' | 'forward'): Pro
     tool,
     arguments: args,
     members: withKey(env, parsed.members),
-    verify: 'check',
+    byReceipt: false,
     purpose,
     via: 'api',
     wantEntry: true,

@@ -1,45 +1,15 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
-import type { SigningKey } from '../../receipts/crypto.ts';
 import { Chain } from './chain.ts';
 import { type ChainHead, draftRecovered } from './chain-lines.ts';
+import { createClock } from './clock.ts';
 import type { AuditEvent } from './events.ts';
 import { AuditFault, systemCode } from './fault.ts';
 import { type Draft, draftEvent, type PreparedLine } from './line.ts';
+import { AUDIT_DEFAULTS, type AuditLag, type AuditOptions } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { parseStoredLine } from './stored-line.ts';
 import { readWrittenNumbers } from './tail.ts';
 import { openTarget, type Target } from './target.ts';
-
-export interface AuditOptions {
-  /** A file, which this process alone writes; or standard output, where each start of the process is a new replica. */
-  readonly target: { readonly file: string } | 'stdout';
-  /** The gateway's signing key: signs checkpoints. */
-  readonly signer: SigningKey;
-  /** Keys the digests of values: 32 random bytes that stay secret. */
-  readonly digestKey: Uint8Array;
-  /** Argument and result values are written. Off by default. */
-  readonly values?: boolean;
-  /** A file that reaches this size is rotated away. 256 MiB by default; 0 never rotates. */
-  readonly maxSizeBytes?: number;
-  /** A checkpoint comes after this many lines (1,000), and this long after a line that none covers (1,000 ms). */
-  readonly checkpointLines?: number;
-  readonly checkpointMs?: number;
-  /** How often a log that is down tries to write again (500 ms). */
-  readonly probeMs?: number;
-  readonly nowMs?: () => number;
-  /** Told when the log goes down, and `undefined` when it is up again. */
-  readonly onChange?: (fault: AuditFault | undefined) => void;
-}
-
-/** What of the log is to be watched. */
-export interface AuditLag {
-  /** Lines that wait to be written. */
-  readonly waiting: number;
-  /** Lines that no checkpoint covers. */
-  readonly unsigned: number;
-  /** When the log went down; absent while it is up. */
-  readonly downSinceMs?: number;
-}
 
 interface Group {
   readonly drafts: Draft[];
@@ -48,7 +18,6 @@ interface Group {
   readonly reject: (fault: AuditFault) => void;
 }
 
-const DEFAULTS = { maxSizeBytes: 256 << 20, checkpointLines: 1000, checkpointMs: 1000, probeMs: 500 };
 const HEARTBEAT_MS = 10_000;
 
 /**
@@ -63,8 +32,9 @@ const HEARTBEAT_MS = 10_000;
  * which the log tries by itself. The chain goes on where it was.
  */
 export class AuditLog {
-  readonly #options: AuditOptions & typeof DEFAULTS;
+  readonly #options: AuditOptions & typeof AUDIT_DEFAULTS;
   readonly #nowMs: () => number;
+  readonly #clock: () => string;
   readonly #digestKey: KeyObject;
   readonly #target: Target;
   readonly #chain: Chain;
@@ -82,19 +52,18 @@ export class AuditLog {
   #timer: NodeJS.Timeout | undefined;
   #probe: NodeJS.Timeout | undefined;
   #beatMs: number;
-  #timeMs = 0;
-  #time = '';
 
-  private constructor(options: AuditOptions & typeof DEFAULTS, target: Target) {
+  private constructor(options: AuditOptions & typeof AUDIT_DEFAULTS, target: Target) {
     this.#options = options;
     this.#nowMs = options.nowMs ?? Date.now;
+    this.#clock = createClock(this.#nowMs);
     this.#digestKey = createSecretKey(options.digestKey);
     this.#target = target;
     this.#outbox = new Outbox(target.firstNumber, target.state.written);
     this.#durable = target.state.written;
     this.#chain = new Chain(target, {
       ...options,
-      time: () => this.#clock(),
+      time: this.#clock,
       floorWith: (lines) => this.#outbox.floorWith(lines),
       prepared: () => this.#outbox.next - 1,
     });
@@ -110,7 +79,7 @@ export class AuditLog {
     try {
       const target = openTarget(options.target, (options.nowMs ?? Date.now)());
       try {
-        const log = new AuditLog({ ...DEFAULTS, ...options }, target);
+        const log = new AuditLog({ ...AUDIT_DEFAULTS, ...options }, target);
         await log.#chain.open(target.lost);
         log.#timer = setInterval(() => log.#tick(), log.#options.checkpointMs);
         log.#timer.unref();
@@ -339,15 +308,6 @@ export class AuditLog {
     if (this.#down !== undefined || this.#chain.unsigned === 0) return;
     this.#wantsCheckpoint = true;
     void this.#schedule();
-  }
-
-  #clock(): string {
-    const nowMs = this.#nowMs();
-    if (nowMs !== this.#timeMs) {
-      this.#timeMs = nowMs;
-      this.#time = new Date(nowMs).toISOString();
-    }
-    return this.#time;
   }
 }
 

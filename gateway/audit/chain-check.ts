@@ -53,6 +53,11 @@ export class ChainCheck {
     return this.#last;
   }
 
+  /** A hash does not fit, and the next line would tell whose fault it is. */
+  get inDoubt(): boolean {
+    return this.#doubt !== undefined;
+  }
+
   /** One line in; what is wrong out, where something is. After a fault the check is over. */
   take(read: ReadLine): LineFault | undefined {
     const { text } = read;

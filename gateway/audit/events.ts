@@ -44,7 +44,7 @@ export interface Latency {
 }
 
 /** One call was decided: by the check or by a receipt. */
-export interface DecisionEvent extends CallNames {
+interface DecisionEvent extends CallNames {
   readonly event: 'decision';
   readonly via: 'route' | 'api' | 'mcp' | 'engine';
   readonly decision: Decision;
@@ -71,7 +71,7 @@ export interface DecisionEvent extends CallNames {
 }
 
 /** What became of an allowed call. */
-export interface OutcomeEvent extends CallNames {
+interface OutcomeEvent extends CallNames {
   readonly event: 'outcome';
   readonly outcome: CallOutcome | 'compensated';
   /** Who says so. */
@@ -89,7 +89,7 @@ export interface OutcomeEvent extends CallNames {
 }
 
 /** A step of a failed run is to be undone, is being undone, or was. */
-export interface UndoEvent extends CallNames {
+interface UndoEvent extends CallNames {
   readonly event: 'undo';
   readonly state: UndoState;
   /** The tool that undoes it. */
@@ -101,7 +101,7 @@ export interface UndoEvent extends CallNames {
 }
 
 /** A person did what only a person may do. */
-export interface ApprovalEvent extends CallNames {
+interface ApprovalEvent extends CallNames {
   readonly event: 'approval';
   readonly act: 'approve' | 'deny' | 'settle' | 'release' | 'expire';
   /** Name of the approver; absent where a confirmation ran out by itself. */
@@ -112,7 +112,7 @@ export interface ApprovalEvent extends CallNames {
 }
 
 /** A configuration was taken or turned away. */
-export interface ConfigEvent {
+interface ConfigEvent {
   readonly event: 'config';
   readonly act: 'start' | 'reload' | 'refused' | 'stop';
   /** Digest of the configuration as loaded. */
@@ -125,7 +125,7 @@ export interface ConfigEvent {
 }
 
 /** A key was used, made or put away. */
-export interface KeyEvent {
+interface KeyEvent {
   readonly event: 'key';
   readonly act: 'load' | 'make' | 'sign' | 'verify' | 'retire';
   /** Id of the key: the gateway's own or an issuer's; for a stored secret its name. */
@@ -136,7 +136,7 @@ export interface KeyEvent {
 }
 
 /** Two lines of one history: the session is frozen, and both heads are kept as evidence. */
-export interface ForkEvent extends CallNames {
+interface ForkEvent extends CallNames {
   readonly event: 'fork';
   readonly fault: 'forked' | 'dropped';
   readonly issuer?: string;
@@ -144,13 +144,13 @@ export interface ForkEvent extends CallNames {
   readonly heads: readonly [HistoryHead, HistoryHead];
 }
 
-export interface HistoryHead {
+interface HistoryHead {
   readonly step: number;
   readonly link: string;
 }
 
 /** A request went through on a `pass:` path, unchecked. */
-export interface PassEvent extends CallNames {
+interface PassEvent extends CallNames {
   readonly event: 'pass';
   readonly method: string;
   /** The pattern of the configuration, not the path of the request. */
@@ -159,7 +159,7 @@ export interface PassEvent extends CallNames {
 }
 
 /** A request was answered with a problem and not decided. */
-export interface ProblemEvent extends CallNames {
+interface ProblemEvent extends CallNames {
   readonly event: 'problem';
   /** What stands behind `urn:toolgate:`. */
   readonly problem: string;

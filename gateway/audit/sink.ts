@@ -78,7 +78,11 @@ export class FileSink implements Sink {
     // Asked before every group: writing on into a file that was moved or deleted would succeed and be lost.
     const stat = statSync(this.path, { throwIfNoEntry: false });
     if (stat === undefined || `${stat.dev}:${stat.ino}` !== this.#inode) return 'replaced';
-    return this.#regular && stat.size < this.#size ? 'truncated' : 'none';
+    if (!this.#regular) return 'none';
+    if (stat.size < this.#size) return 'truncated';
+    // What somebody else appended stays, for verification to show; a group of ours that fails is cut off behind it.
+    this.#size = stat.size;
+    return 'none';
   }
 
   /** Takes away what a group that failed may have left, where that could not be done at once. */

@@ -91,7 +91,7 @@ export function replicaOf(path: string): string | undefined {
 }
 
 /** Names of files that were rotated away from `path`, newest first. */
-export function rotatedFiles(path: string): readonly string[] {
+function rotatedFiles(path: string): readonly string[] {
   const prefix = `${basename(path)}.`;
   return readdirSync(dirname(path))
     .filter((name) => name.startsWith(prefix) && isDigits(name.slice(prefix.length)))

@@ -1,3 +1,5 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { ChainHead } from './chain-lines.ts';
 import { AuditFault } from './fault.ts';
 import { FileLock } from './lock.ts';
@@ -59,6 +61,8 @@ function openStream(): Target {
 }
 
 function openFile(path: string, nowMs: number): Target {
+  // At the start a folder that is not there yet is made. One that goes while the log runs is not: somebody took it away.
+  mkdirSync(dirname(path), { recursive: true, mode: 0o750 });
   const lock = FileLock.acquire(`${path}.lock`, nowMs);
   try {
     const state = AuditState.load(`${path}.state`);
@@ -127,7 +131,7 @@ function fileTarget(
     },
     repair: (now) => {
       if (!lock.heartbeat(now) && !lock.reclaim()) throw lostLock(path);
-      if (sink.inspect() === 'none') sink.restore();
+      if (sink.isAtPath()) sink.restore();
     },
     heartbeat: (now) => {
       // Where the lock is gone with its directory, the next write finds that out and recovery makes it anew.

@@ -124,7 +124,7 @@ async function readFile(
         continue;
       }
       untilMs ??= performance.now() + settleMs;
-      if (isSettled(check) || performance.now() >= untilMs) break;
+      if (isSettled(check) || check.inDoubt || performance.now() >= untilMs) break;
       await wait(LOOK_AGAIN_MS);
     }
     return { line, partial: reader.partial() !== undefined };
@@ -147,6 +147,7 @@ function conclude(check: ChainCheck, options: VerifyOptions, partial: string | u
     return cannotTell(
       check,
       `\`${partial}\` ends in the middle of a line: it is being written, was cut, or its writer crashed`,
+      vouchedTo,
     );
   if (vouchedTo === last.seq)
     return { exit: 0, report: { verdict: 'intact', why: intact(check), ...facts(check, vouchedTo) } };

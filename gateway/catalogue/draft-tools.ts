@@ -1,8 +1,9 @@
-import type { CompiledSchema } from '../../policy/tool.ts';
+import type { CompiledSchema } from '../../policy/schema/compile.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, ProblemLog } from '../config/problem.ts';
-import { suggest } from '../config/schema-faults.ts';
+import { suggest } from '../config/suggest.ts';
+import { checkOwnSchema } from './own-schema.ts';
 import { type CompileSchema, type ToolDraft, withoutArgument } from './tool-draft.ts';
 import type { RouteSource, ToolSource } from './tool-source.ts';
 import { isGlob, matchesGlob, type ToolWords, wordsFor } from './words.ts';
@@ -47,9 +48,10 @@ function draftTool(
   const carrier = typeof said.idempotency === 'object' ? said.idempotency.argument : undefined;
   const inputPath = source.operation === undefined ? source.path : [...source.path, 'input'];
   const inputSchema = carrier === undefined ? source.input : withoutArgument(source.input, carrier);
-  const input = compileAt(compile, inputSchema, source, inputPath, `the input of \`${id}\``, log);
+  const isHttp = route.source.kind === 'http';
+  const input = compileAt(compile, inputSchema, source, inputPath, `the input of \`${id}\``, isHttp, log);
   const resultSchema = said.result ?? source.result;
-  if (said.result !== undefined && source.result !== undefined && route.source.kind === 'http') {
+  if (said.result !== undefined && source.result !== undefined && isHttp) {
     log.error(
       'said_twice',
       words.pathOf('result'),
@@ -60,15 +62,25 @@ function draftTool(
   const result =
     resultSchema === undefined
       ? undefined
-      : compileAt(compile, resultSchema, source, resultPath, `the result of \`${id}\``, log);
+      : compileAt(
+          compile,
+          resultSchema,
+          source,
+          resultPath,
+          `the result of \`${id}\``,
+          isHttp || said.result !== undefined,
+          log,
+        );
   const writes = readWrites(id, source, words, log);
   if (input === undefined) return undefined;
-  const partial = [...input.partial, ...(source.partial ?? [])];
-  if (writes && partial.length > 0) {
+  const further = source.partial ?? [];
+  const judged = further.length === 0 ? input : withPartial(input, further);
+  // Only writes are asked for it, and finding out reads the whole schema.
+  if (writes && judged.partial.length > 0) {
     log.warning(
       'schema_partial',
       inputPath,
-      `the arguments of \`${id}\` cannot be judged in full (${partial.slice(0, 3).join('; ')}): every call of it is asked`,
+      `the arguments of \`${id}\` cannot be judged in full (${judged.partial.slice(0, 3).join('; ')}): every call of it is asked`,
     );
   }
   return {
@@ -76,7 +88,7 @@ function draftTool(
     route,
     source,
     words,
-    input: partial.length === input.partial.length ? input : { ...input, partial },
+    input: judged,
     result,
     writes,
     readsOutside: said.reads_outside ?? source.readsOutside,
@@ -91,18 +103,30 @@ function compileAt(
   source: ToolSource,
   path: ConfigPath,
   what: string,
+  isOwn: boolean,
   log: ProblemLog,
 ): CompiledSchema | undefined {
-  try {
-    return compile(schema, source.dialect === undefined ? {} : { dialect: source.dialect });
-  } catch (error) {
-    log.error(
-      'bad_schema',
-      path,
-      `${what} is no JSON Schema: ${error instanceof Error ? error.message : String(error)}`,
-    );
-    return undefined;
-  }
+  // A document's schemas are its adapter's to judge; what the operator wrote in the configuration has a place to be told.
+  if (!isOwn)
+    return (source.compile ?? compile)(schema, source.dialect === undefined ? {} : { dialect: source.dialect });
+  checkOwnSchema(schema, path, log);
+  const compiled = compile(schema);
+  if (compiled.unusable === undefined) return compiled;
+  log.error('bad_schema', path, `${what} is no JSON Schema that can be used: ${compiled.unusable}`);
+  return undefined;
+}
+
+function withPartial(schema: CompiledSchema, further: readonly string[]): CompiledSchema {
+  return {
+    schema: schema.schema,
+    topLevel: schema.topLevel,
+    partial: [...schema.partial, ...further],
+    unusable: schema.unusable,
+    required: schema.required,
+    kindOf: (name) => schema.kindOf(name),
+    validate: (value) => schema.validate(value),
+    declares: (path) => schema.declares(path),
+  };
 }
 
 function readWrites(id: string, source: ToolSource, words: ToolWords, log: ProblemLog): boolean {
@@ -145,6 +169,7 @@ function readAgents(id: string, route: RouteConfig, words: ToolWords, log: Probl
 
 /** Tells entries of `tools`, `include` and `exclude` that no tool of the route meets. */
 function checkEntriesMeet(route: RouteConfig, source: RouteSource, log: ProblemLog): void {
+  if (!source.complete && source.tools.length === 0) return;
   const names = source.tools.map((tool) => tool.name);
   const check = (glob: string, path: ConfigPath): void => {
     if (names.some((name) => matchesGlob(glob, name))) return;

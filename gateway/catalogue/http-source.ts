@@ -2,7 +2,7 @@ import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { Config, RouteConfig } from '../config/config.ts';
 import { type ConfigPath, ProblemLog } from '../config/problem.ts';
 import type { RawHttpCall } from '../config/raw.ts';
-import { nearestWord } from '../config/schema-faults.ts';
+import { nearestWord } from '../config/suggest.ts';
 import { type PathTemplate, parametersOf, parsePathTemplate, shapeOf } from './path-template.ts';
 import type { RouteSource, ToolSource } from './tool-source.ts';
 

@@ -1,4 +1,4 @@
-import { suggest } from '../config/schema-faults.ts';
+import { suggest } from '../config/suggest.ts';
 
 /** What a tool's name in the configuration comes to: a pair, or why it is none. */
 export type Resolved =

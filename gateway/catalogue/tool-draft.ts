@@ -1,15 +1,16 @@
-import type { CompiledSchema } from '../../policy/tool.ts';
+import type { CompiledSchema } from '../../policy/schema/compile.ts';
+import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, ProblemLog } from '../config/problem.ts';
-import { suggest } from '../config/schema-faults.ts';
+import { suggest } from '../config/suggest.ts';
 import { objectOf } from './http-source.ts';
 import type { NameTable, ResultField } from './names.ts';
 import type { ToolSource } from './tool-source.ts';
 import type { ToolWords } from './words.ts';
 
-/** Compiles a JSON Schema. Throws an Error whose message says what is wrong where it is none. */
-export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: string }) => CompiledSchema;
+/** Compiles a JSON Schema; in `dialect` where the schema names none itself. */
+export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: Dialect }) => CompiledSchema;
 
 /** A tool while the catalogue is being made: its own words read, names of others not yet resolved. */
 export interface ToolDraft {
@@ -102,7 +103,12 @@ export function checkArgument(
 
 /** Names of the arguments that a call cannot leave out. */
 export function requiredOf(draft: ToolDraft): readonly string[] {
-  const required: JsonValue | undefined = draft.input.schema['required'];
+  return requiredNames(draft.input.schema);
+}
+
+/** What a schema's own `required` lists. */
+export function requiredNames(schema: JsonObject | boolean): readonly string[] {
+  const required: JsonValue | undefined = typeof schema === 'boolean' ? undefined : schema['required'];
   return Array.isArray(required) ? required.map(String) : [];
 }
 

@@ -1,8 +1,10 @@
+import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, Problem } from '../config/problem.ts';
 import type { HttpMethod } from '../config/raw.ts';
 import type { PathTemplate } from './path-template.ts';
+import type { CompileSchema } from './tool-draft.ts';
 
 /** A tool as what describes a route gives it: a hand-listed call, an OpenAPI operation, an MCP server's listing. */
 export interface ToolSource {
@@ -14,7 +16,12 @@ export interface ToolSource {
   /** JSON Schema of the result, where one is declared. */
   readonly result?: JsonObject;
   /** Dialect of both schemas where they name none themselves. */
-  readonly dialect?: string;
+  readonly dialect?: Dialect;
+  /**
+   * Compiles the two schemas, where they are part of a document whose definitions they refer to. It must be quick for a
+   * schema that is never used: it is called for every tool at loading.
+   */
+  readonly compile?: CompileSchema;
   /** `said`: the operator said so here. `assumed`: it follows from the kind; any word wins. Absent: a word must say. */
   readonly writes?: { readonly said: boolean } | { readonly assumed: boolean };
   /** What `reads_outside` is where no word says. */

@@ -28,7 +28,13 @@ export function readUndo(drafts: Drafts, draft: ToolDraft): UndoBinding | 'none'
     }
     return undefined;
   }
-  if (!draft.writes) log.error('undo_of_read', path, `\`${draft.id}\` only reads: there is nothing to undo`);
+  if (!draft.writes) {
+    // A glob may well say of all tools what means something for the writes among them.
+    if (draft.words.isExact('undo')) {
+      log.error('undo_of_read', path, `\`${draft.id}\` only reads: there is nothing to undo`);
+    }
+    return undefined;
+  }
   if (said === 'none') return 'none';
   if (draft.words.said.irreversible === true) {
     log.error(

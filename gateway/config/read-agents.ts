@@ -33,7 +33,7 @@ export function readAgents(raw: RawConfig, reading: Reading): Who {
       );
     }
   }
-  checkCallerNames([...credentials.values()], reading);
+  checkCallerNames([...credentials.values()], raw, reading);
   const approvers = readApprovers(raw, credentials, reading);
   if (approvers.length === 0 && [...credentials.values()].some((credential) => !credential.host)) {
     reading.log.warning(
@@ -70,21 +70,29 @@ function addCredential(all: Map<string, Credential>, credential: Credential, pat
   all.set(credential.digest, { ...known, agents: new Set([...known.agents, ...credential.agents]) });
 }
 
-function checkCallerNames(credentials: readonly Credential[], reading: Reading): void {
+function checkCallerNames(credentials: readonly Credential[], raw: RawConfig, reading: Reading): void {
   const byName = new Map<string, Credential>();
   for (const credential of credentials) {
     const known = byName.get(credential.name);
     byName.set(credential.name, credential);
     if (known === undefined) continue;
-    const same = known.host === credential.host && sameMembers(known.agents, credential.agents);
-    if (same) continue;
+    if (known.host === credential.host && sameMembers(known.agents, credential.agents)) continue;
     reading.log.error(
       'credential_name',
-      ['agents'],
+      placeOf(credential, raw),
       `two keys are named \`${credential.name}\` and differ in \`host\` or in their agents; keys of one name are one caller`,
-      'key',
     );
   }
+}
+
+function placeOf(credential: Credential, raw: RawConfig): ConfigPath {
+  for (const [agent, { credentials = [] }] of Object.entries(raw.agents)) {
+    const index = credentials.findIndex(
+      (given) => (typeof given === 'string' ? given : given.key) === credential.digest,
+    );
+    if (index >= 0) return ['agents', agent, 'credentials', index];
+  }
+  return ['agents'];
 }
 
 function sameMembers(a: ReadonlySet<string>, b: ReadonlySet<string>): boolean {

@@ -3,7 +3,7 @@ import { KeyFault, parseSigningKey } from '../../receipts/keys.ts';
 import type { Issuer, Keys } from './config.ts';
 import type { RawConfig, RawIssuer } from './raw.ts';
 import type { Reading } from './reading.ts';
-import { suggest } from './schema-faults.ts';
+import { suggest } from './suggest.ts';
 
 /** Keys, each checked as it is loaded. A signing key that is not there yet is no fault: it is made on first start. */
 export function readKeys(raw: RawConfig, audience: string, reading: Reading): Keys {

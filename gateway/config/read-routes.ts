@@ -3,7 +3,7 @@ import type { ConfigPath } from './problem.ts';
 import type { RawConfig, RawRoute } from './raw.ts';
 import { readHeaders } from './read-headers.ts';
 import type { Reading } from './reading.ts';
-import { suggest } from './schema-faults.ts';
+import { suggest } from './suggest.ts';
 
 /** First segments that the gateway serves itself. */
 const RESERVED: ReadonlySet<string> = new Set(['v1', 'mcp', 'console', 'healthz', 'readyz', 'metrics', 'openapi.json']);
@@ -30,6 +30,17 @@ function readRoute(
   checkToolEntries(route, path, reading);
   const upstream = readUpstream(route, path, reading);
   const headers = readHeaders(route, path, reading);
+  if (source !== undefined && source.kind !== 'mcp') {
+    for (const word of ['methods', 'annotations', 'pins'] as const) {
+      if (route[word] === undefined) continue;
+      reading.log.warning(
+        'word_without_effect',
+        [...path, word],
+        `\`${word}\` says something of an MCP server alone`,
+        'key',
+      );
+    }
+  }
   if (source === undefined) return [];
   const given = route.idempotency;
   return [

@@ -68,6 +68,8 @@ export function readStore(raw: RawConfig, reading: Reading): StoreConfig {
 function readEncryptionKey(given: string, reading: Reading): Uint8Array | undefined {
   const path = ['store', 'encryption_key'];
   const text = reading.secret(given, path).reveal();
+  // Only a file that is not there or is empty gives nothing, and that is told already.
+  if (text === '') return undefined;
   const bytes = /^[0-9a-fA-F]{64}$/.test(text)
     ? Buffer.from(text, 'hex')
     : /^[A-Za-z0-9_-]{43}=?$/.test(text)

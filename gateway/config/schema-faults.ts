@@ -1,7 +1,7 @@
-import { distance } from 'fastest-levenshtein';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { ConfigPath, ProblemLog } from './problem.ts';
 import { GATEWAY_SCHEMA, isRawConfig, type SchemaError, validatorOf } from './schema.ts';
+import { nearestWord, suggest } from './suggest.ts';
 
 /** One thing that is wrong with a configuration's shape. */
 interface ShapeFault {
@@ -36,29 +36,6 @@ export function checkShape(value: JsonValue, log: ProblemLog): JsonValue | undef
 function names({ code, path }: ShapeFault): boolean {
   if (path[0] === 'agents') return path.length <= 2;
   return path[0] === 'routes' && path[2] === 'http' && code !== 'unknown_word';
-}
-
-/** The word of `words` that `word` was probably meant to be, where one is near. */
-export function nearestWord(word: string, words: Iterable<string>): string | undefined {
-  let best: string | undefined;
-  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
-  const asked = word.toLowerCase().slice(0, 200);
-  for (const candidate of words) {
-    const steps = distance(asked, candidate.toLowerCase());
-    if (steps < bestDistance) {
-      best = candidate;
-      bestDistance = steps;
-    }
-  }
-  return best;
-}
-
-/** ` ; did you mean ...?`, or the words that there are. */
-export function suggest(word: string, words: readonly string[]): string {
-  const near = nearestWord(word, words);
-  if (near !== undefined) return `; did you mean \`${near}\`?`;
-  if (words.length === 0) return '';
-  return `; there ${words.length === 1 ? 'is' : 'are'} ${words.map((known) => `\`${known}\``).join(', ')}`;
 }
 
 function errorsOf(errors: readonly unknown[] | null | undefined): readonly SchemaError[] {
@@ -147,7 +124,7 @@ function faultOf(error: SchemaError, path: ConfigPath): ShapeFault {
       const why =
         error.keyword === 'pattern' && typeof description === 'string'
           ? lowerFirst(description)
-          : `it ${error.message}`;
+          : `it ${RULES[error.keyword]?.(String(error.schema)) ?? error.message}`;
       const message = `${shown(data)} does not fit: ${why}`;
       return named === undefined
         ? { code: 'wrong_value', path, message, part: 'value' }
@@ -155,6 +132,18 @@ function faultOf(error: SchemaError, path: ConfigPath): ShapeFault {
     }
   }
 }
+
+/** What the schema's keywords ask for, in words. */
+const RULES: Readonly<Record<string, (limit: string) => string>> = {
+  minimum: (limit) => `must be at least ${limit}`,
+  maximum: (limit) => `must be at most ${limit}`,
+  exclusiveMinimum: (limit) => `must be over ${limit}`,
+  minLength: () => 'must not be empty',
+  maxLength: (limit) => `must have at most ${limit} characters`,
+  minItems: () => 'must not be empty',
+  minProperties: () => 'must not be empty',
+  uniqueItems: () => 'must not hold anything twice',
+};
 
 const TYPE_NAMES: Readonly<Record<string, string>> = {
   object: 'a mapping',
@@ -195,7 +184,7 @@ function shown(value: JsonValue): string {
 }
 
 function lowerFirst(text: string): string {
-  return text.charAt(0).toLowerCase() + text.slice(1);
+  return text.charAt(0).toLowerCase() + text.slice(1).replace(/\.$/, '');
 }
 
 function isBelow(pointer: string, outer: string): boolean {

@@ -4,7 +4,7 @@ import type { ConfigPath, Position, PositionOf, Problem } from './problem.ts';
 
 /** What a configuration may hold at most; more is a mistake or an attack (alias bombs), never a gateway's words. */
 const MAX_BYTES = 8 * 1024 * 1024;
-const MAX_NODES = 500_000;
+const MAX_NODES = 100_000;
 const MAX_DEPTH = 64;
 
 /** A configuration as plain JSON, with the place of everything in it. */
@@ -60,21 +60,23 @@ export function parseYaml(file: string, text: string): YamlSource {
     customTags: [],
   });
   for (const error of [...document.errors, ...document.warnings]) {
-    const [start, end] = error.pos;
-    const message =
-      error.code === 'DUPLICATE_KEY'
-        ? `\`${/^[^\s:,{}]{0,80}/.exec(text.slice(start, Math.max(end, start + 80)))?.[0] ?? ''}\` stands twice; the second would hide the first`
-        : sentence(error.message);
+    const [start] = error.pos;
+    const message = messageOf(error.code, error.message, text.slice(start, start + 80));
     fault(CODES[error.code] ?? 'yaml_syntax', start, message);
   }
   if (document.errors.some((error) => error.code !== 'DUPLICATE_KEY')) return { positionOf, problems };
-  const value = new Walk(document, offsets, fault).read(document.contents, [], 0);
-  return { value, positionOf, problems };
+  const walk = new Walk(document, offsets, fault);
+  const value = walk.read(document.contents, [], 0);
+  return walk.full ? { positionOf, problems } : { value, positionOf, problems };
 }
 
 const CODES: Readonly<Record<string, string>> = { DUPLICATE_KEY: 'duplicate_key', TAG_RESOLVE_FAILED: 'unknown_tag' };
 
-function sentence(message: string): string {
+function messageOf(code: string, message: string, piece: string): string {
+  const word = /^[^\s,{}[\]]*/.exec(piece)?.[0].replace(/:$/, '') ?? '';
+  if (code === 'DUPLICATE_KEY') return `\`${word}\` stands twice; the second would hide the first`;
+  if (code === 'TAG_RESOLVE_FAILED')
+    return `the tag \`${word}\` is not known; write plain values (the environment’s are \`\${NAME}\`)`;
   return message.charAt(0).toLowerCase() + message.slice(1);
 }
 
@@ -90,7 +92,8 @@ class Walk {
   readonly #offsets: Map<string, Offsets>;
   readonly #fault: Fault;
   #nodes = 0;
-  #full = false;
+  /** The caps were met: what was read is not the whole. */
+  full = false;
 
   constructor(document: Document, offsets: Map<string, Offsets>, fault: Fault) {
     this.#document = document;
@@ -103,8 +106,8 @@ class Walk {
     this.#offsets.set(pointerOf(path), keyOffset === undefined ? { value: offset } : { key: keyOffset, value: offset });
     this.#nodes += 1;
     if (this.#nodes > MAX_NODES || depth > MAX_DEPTH) {
-      if (!this.#full) this.#fault('too_large', offset, 'the file nests too deep, or its aliases expand to too much');
-      this.#full = true;
+      if (!this.full) this.#fault('too_large', offset, 'the file nests too deep, or its aliases expand to too much');
+      this.full = true;
       return null;
     }
     if (isAlias(node)) return this.read(node.resolve(this.#document), path, depth + 1, keyOffset ?? offset);
@@ -118,7 +121,7 @@ class Walk {
     const members: [string, JsonValue][] = [];
     const names = new Set<string>();
     for (const { key, value } of pairs) {
-      if (this.#full) break;
+      if (this.full) break;
       const keyOffset = offsetOf(key) ?? 0;
       const name = isScalar(key) ? (typeof key.value === 'string' ? key.value : key.source) : undefined;
       if (name === undefined || name === '__proto__') {

@@ -8,6 +8,9 @@ import type { Place } from './allowed.ts';
 import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_MISSING, KEY_REUSED, OUTCOME_PENDING } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 
+/** What a repeated call gets without being decided again. */
+export type Repeat = Extract<EnforceAnswer, { kind: 'problem' | 'replayed' }>;
+
 /** How long an owner may be silent before its claims are somebody else's to settle, in milliseconds. */
 export const LEASE_MS = 30_000;
 
@@ -63,10 +66,10 @@ export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, place: P
  * What a request gets that repeats an idempotency key: the first call's answer, or why there is none. `undefined` where
  * the key is new. Stands after rows 1 and 3 and before any decision, so that a repeat appends nothing and asks nobody.
  */
-export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<EnforceAnswer | undefined> {
+export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<Repeat | undefined> {
   const { tool } = read;
   if (tool === undefined || read.request.purpose !== 'forward') return undefined;
-  if (tool.input.validate(read.call.arguments).length > 0) return undefined;
+  if (read.call.faults.length > 0 || tool.input.validate(read.call.arguments).length > 0) return undefined;
   const scopeKey = scopeKeyOf(gateway, read);
   if (scopeKey === undefined) {
     const missing = read.loaded.idempotencyRequired.has(tool.id) && read.request.via !== 'engine';
@@ -77,10 +80,11 @@ export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<En
   if (claim.fingerprint !== callFingerprint(gateway.crypto, tool.id, read.canonical)) {
     return { kind: 'problem', problem: KEY_REUSED };
   }
-  return replayOf(gateway, read, claim);
+  return replayClaim(gateway, read, claim);
 }
 
-async function replayOf(gateway: Gateway, read: ReadCall, claim: ClaimRecord): Promise<EnforceAnswer> {
+/** What the claim of an earlier send gives a repeat of it. */
+export async function replayClaim(gateway: Gateway, read: ReadCall, claim: ClaimRecord): Promise<Repeat> {
   if (claim.state === 'claimed' || claim.state === 'sending') return { kind: 'problem', problem: KEY_IN_FLIGHT };
   if (claim.state === 'outcome_unknown') return { kind: 'problem', problem: OUTCOME_PENDING };
   if (claim.answer === undefined || claim.answer.kind === 'tombstone') {

@@ -1,6 +1,7 @@
 import type { Call } from '../../policy/call.ts';
 import { findTool } from '../../policy/catalogue.ts';
-import type { Tool } from '../../policy/tool.ts';
+import type { SchemaFault } from '../../policy/schema/walk.ts';
+import { NO_FAULTS, type Tool } from '../../policy/tool.ts';
 import { type CanonicalJson, canonicalize } from '../../receipts/canonical.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { EnforceRequest } from '../exchange.ts';
@@ -26,12 +27,13 @@ export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
   const agent = members.agent ?? (caller.agents.size === 1 ? [...caller.agents][0] : undefined) ?? '';
   const tool = lookUp(loaded, request.tool, caller.agents.has(agent) ? agent : '');
   // An undo carries exactly what its binding gives; a receipt covers exactly what was checked.
-  const fills = members.undoes === undefined && request.receipt === undefined;
+  const fills = members.undoes === undefined && !request.byReceipt;
   const { args, filled } = fills ? fillDefaults(loaded, tool, agent, request.arguments) : asSent(request.arguments);
   const call: Call = {
     tool: request.tool,
     arguments: args,
     caller,
+    faults: faultsOf(loaded, request, tool, args),
     filled,
     origins: members.origins,
     turns: members.turns,
@@ -53,9 +55,28 @@ export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
   };
 }
 
+/** What cannot be read or carried; looked at only where the arguments fit the schema, which says more of what is wrong. */
+function faultsOf(
+  loaded: Loaded,
+  request: EnforceRequest,
+  tool: Tool | undefined,
+  args: JsonObject,
+): readonly SchemaFault[] {
+  if (request.faults !== undefined && request.faults.length > 0) return request.faults;
+  if (tool === undefined || tool.input.validate(args).length > 0) return NO_FAULTS;
+  return loaded.upstreams.get(tool.server)?.check(tool, args) ?? NO_FAULTS;
+}
+
 function lookUp(loaded: Loaded, requested: string, agent: string): Tool | undefined {
   const found = findTool(loaded.catalogue, requested, agent);
   return 'tool' in found ? found.tool : undefined;
+}
+
+/** The same call for the agent that its receipt names, where the call names none and the caller may be that agent. */
+export function forAgent(read: ReadCall, agent: string | undefined): ReadCall {
+  const { request, loaded, call } = read;
+  if (agent === undefined || !request.caller.agents.has(agent)) return read;
+  return { ...read, agent, tool: lookUp(loaded, request.tool, agent), call: { ...call, agent } };
 }
 
 const NOTHING_FILLED: ReadonlySet<string> = new Set();

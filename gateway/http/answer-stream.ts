@@ -72,6 +72,12 @@ export function streamAnswer(
   body.once('close', () => {
     if (!body.readableEnded) options.outcome.then(() => resolve(), reject);
   });
+  if (body.errored !== null) {
+    // It broke while the answer was on its way here.
+    response.destroy();
+    options.outcome.then(() => resolve(), reject);
+    return promise;
+  }
   if (response.destroyed) {
     clientGone();
     return promise;

@@ -32,8 +32,14 @@ export type Identity =
   | { readonly kind: 'caller'; readonly caller: Caller }
   | { readonly kind: 'approver'; readonly name: string };
 
-/** An `Authorization` header value in (absent where the request has none), who that is out. */
-export type Authenticator = (authorization: string | undefined) => Identity | { readonly problem: Problem };
+/**
+ * An `Authorization` header value in (absent where the request has none), who that is out. The `connection` it came over
+ * spares the digest where its last request had the same valid value: who sends it there again knows it already.
+ */
+export type Authenticator = (
+  authorization: string | undefined,
+  connection?: object,
+) => Identity | { readonly problem: Problem };
 
 /** Name of the caller where no credentials are configured. */
 const OPEN_CALLER = 'local';
@@ -63,22 +69,23 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     options.credentials.length > 0
       ? undefined
       : { kind: 'caller', caller: { name: OPEN_CALLER, host: true, agents: options.agents } };
-  return (authorization) => {
+  const last = new WeakMap<object, { readonly authorization: string; readonly identity: Identity }>();
+  return (authorization, connection) => {
     // With nothing configured there is nothing to compare a key with, and a caller without one is let in as well.
     if (open !== undefined && (authorization === undefined || identities.size === 0)) return open;
     if (authorization === undefined) {
       return { problem: fault('no_credential', 'the request has no credential; send `Authorization: Bearer KEY`') };
     }
+    const known = connection === undefined ? undefined : last.get(connection);
+    if (known !== undefined && known.authorization === authorization) return known.identity;
     const key = bearerKey(authorization);
     const identity = key === undefined ? undefined : identities.get(hash('sha256', key, 'hex'));
-    return (
-      identity ?? {
-        problem: fault(
-          'no_credential',
-          'the credential is not known here; send `Authorization: Bearer KEY` with a valid key',
-        ),
-      }
-    );
+    if (identity === undefined) {
+      const detail = 'the credential is not known here; send `Authorization: Bearer KEY` with a valid key';
+      return { problem: fault('no_credential', detail) };
+    }
+    if (connection !== undefined) last.set(connection, { authorization, identity });
+    return identity;
   };
 }
 

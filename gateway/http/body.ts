@@ -83,13 +83,17 @@ function tooLarge(maxBytes: number): Body {
  * Reads a body of JSON whole, under the strict profile.
  * @param maxBytes More than this is `too_large`.
  */
-export async function readJsonBody(
+export function readJsonBody(
   exchange: EdgeExchange,
   maxBytes: number,
 ): Promise<{ readonly value: JsonValue } | { readonly problem: Problem }> {
   const why = checkJsonBody(exchange);
-  if (why !== undefined) return { problem: why };
-  const body = await readBody(exchange, maxBytes);
+  if (why !== undefined) return Promise.resolve({ problem: why });
+  const body = readBody(exchange, maxBytes);
+  return body instanceof Promise ? body.then(readJson) : Promise.resolve(readJson(body));
+}
+
+function readJson(body: Body): { readonly value: JsonValue } | { readonly problem: Problem } {
   if ('problem' in body) return body;
   try {
     return { value: parseJson(body.bytes) };

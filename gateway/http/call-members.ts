@@ -59,28 +59,27 @@ export function parseCallMembers(value: JsonObject, allowed: ReadonlySet<string>
     };
   }
   try {
-    const session = optional(value, 'session', name);
-    const agent = optional(value, 'agent', name);
-    const run = optional(value, 'run', name);
-    const confirmation = optional(value, 'confirmation', (at, text) => line(at, text, CALL_MEMBER_LIMITS.confirmation));
-    const undoes = optional(value, 'undoes', step);
-    const idempotencyKey = optional(value, 'idempotency_key', key);
-    const history = Object.hasOwn(value, 'history') ? value['history'] : undefined;
-    return {
-      members: {
-        ...(session === undefined ? {} : { session }),
-        ...(agent === undefined ? {} : { agent }),
-        ...(run === undefined ? {} : { run }),
-        origins: optional(value, 'origins', (at, given) => record(at, given, origin)) ?? {},
-        turns: optional(value, 'turns', turns) ?? [],
-        labels: optional(value, 'labels', (at, given) => record(at, given, labels)) ?? {},
-        context: optional(value, 'context', (at, given) => record(at, given, truth)) ?? {},
-        ...(history === undefined ? {} : { history }),
-        ...(confirmation === undefined ? {} : { confirmation }),
-        ...(undoes === undefined ? {} : { undoes }),
-        ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      },
+    const members: { -readonly [Name in keyof CallMembers]: CallMembers[Name] } = {
+      origins: optional(value, 'origins', origins) ?? NO_MEMBERS.origins,
+      turns: optional(value, 'turns', turns) ?? NO_MEMBERS.turns,
+      labels: optional(value, 'labels', labelLists) ?? NO_MEMBERS.labels,
+      context: optional(value, 'context', truths) ?? NO_MEMBERS.context,
     };
+    const session = optional(value, 'session', name);
+    if (session !== undefined) members.session = session;
+    const agent = optional(value, 'agent', name);
+    if (agent !== undefined) members.agent = agent;
+    const run = optional(value, 'run', name);
+    if (run !== undefined) members.run = run;
+    const confirmation = optional(value, 'confirmation', token);
+    if (confirmation !== undefined) members.confirmation = confirmation;
+    const undoes = optional(value, 'undoes', step);
+    if (undoes !== undefined) members.undoes = undoes;
+    const idempotencyKey = optional(value, 'idempotency_key', key);
+    if (idempotencyKey !== undefined) members.idempotencyKey = idempotencyKey;
+    const history = optional(value, 'history', (_at, given) => given);
+    if (history !== undefined) members.history = history;
+    return { members };
   } catch (error) {
     if (error instanceof MemberFault)
       return { problem: fault('bad_member', error.message, { pointer: error.pointer }) };
@@ -88,6 +87,7 @@ export function parseCallMembers(value: JsonObject, allowed: ReadonlySet<string>
   }
 }
 
+/** Name of a member and names and indexes within it. */
 type Path = readonly (string | number)[];
 
 /** Ends the reading at the first member that is not as it must be; never leaves this file. */
@@ -121,6 +121,22 @@ function record<T>(at: Path, value: JsonValue, read: Reader<T>): Readonly<Record
     made[member] = read([...at, member], object[member] ?? null);
   }
   return made;
+}
+
+function origins(at: Path, value: JsonValue): Readonly<Record<string, string>> {
+  return record(at, value, origin);
+}
+
+function labelLists(at: Path, value: JsonValue): Readonly<Record<string, readonly string[]>> {
+  return record(at, value, labels);
+}
+
+function truths(at: Path, value: JsonValue): Readonly<Record<string, boolean>> {
+  return record(at, value, truth);
+}
+
+function token(at: Path, value: JsonValue): string {
+  return line(at, value, CALL_MEMBER_LIMITS.confirmation);
 }
 
 function asObject(at: Path, value: JsonValue): JsonObject {

@@ -24,7 +24,6 @@ export class ForwardHandler implements Dispatcher.DispatchHandler {
   #resolve: ((answer: UpstreamAnswer) => void) | undefined;
   #controller: Controller | undefined;
   #gaveUp: GaveUp | undefined;
-  #waiting: NodeJS.Timeout | undefined;
   #total: NodeJS.Timeout | undefined;
   #status = 0;
   #head: AnswerHead | undefined;
@@ -41,17 +40,18 @@ export class ForwardHandler implements Dispatcher.DispatchHandler {
     call.abort?.addEventListener('abort', this.#onAbort);
   }
 
-  /** The call was handed to the pool. Where it has to wait for a connection it does not wait for ever. */
-  dispatched(): void {
-    if (this.#controller !== undefined || this.#resolve === undefined) return;
-    this.#waiting = setTimeout(
-      () => this.#giveUp(new GaveUp('upstream_busy', 'no connection to the upstream came free in time')),
-      this.#call.timeoutMs,
-    );
+  /** The call waits for a connection since it was handed to the pool. */
+  get waits(): boolean {
+    return this.#controller === undefined && this.#resolve !== undefined;
+  }
+
+  /** The call has waited `waitedMs` for a connection; where that is too long, it ends unsent. */
+  waited(waitedMs: number): void {
+    if (!this.waits || waitedMs < this.#call.timeoutMs) return;
+    this.#giveUp(new GaveUp('upstream_busy', 'no connection to the upstream came free in time'));
   }
 
   onRequestStart(controller: Controller): void {
-    clearTimeout(this.#waiting);
     if (this.#controller !== undefined) {
       // undici offers a request again where its connection ended in certain ways; a call is sent once.
       controller.abort(new GaveUp('sent_twice', 'the connection ended before the answer'));
@@ -166,7 +166,6 @@ export class ForwardHandler implements Dispatcher.DispatchHandler {
   }
 
   #done(): void {
-    clearTimeout(this.#waiting);
     clearTimeout(this.#total);
     this.#call.abort?.removeEventListener('abort', this.#onAbort);
   }
@@ -190,6 +189,8 @@ class AnswerStream extends Readable {
   constructor(controller: Controller) {
     super();
     this.#controller = controller;
+    // It may break before anybody reads it; whoever does then still finds the error.
+    this.on('error', ignored);
   }
 
   /** The upstream has sent all of it. */
@@ -208,6 +209,10 @@ class AnswerStream extends Readable {
     }
     callback(error);
   }
+}
+
+function ignored(): undefined {
+  return undefined;
 }
 
 /**

@@ -4,6 +4,7 @@ import type { UpstreamAnswer } from '../exchange.ts';
 import { GaveUp, notSent } from './forward-faults.ts';
 import { ForwardHandler } from './forward-handler.ts';
 import { mayGoUpstream, requestHeaders } from './upstream-headers.ts';
+import { WaitingCalls } from './waiting-calls.ts';
 
 export interface HttpUpstreamOptions {
   /** `http://host:port` or `https://…`, no path. */
@@ -67,6 +68,7 @@ class PooledUpstream implements HttpUpstream {
   readonly #pool: Pool;
   readonly #origin: URL;
   readonly #connectTimeoutMs: number;
+  readonly #waiting = new WaitingCalls();
   readonly #fixed: readonly string[];
   readonly #fixedNames: ReadonlySet<string>;
 
@@ -97,16 +99,29 @@ class PooledUpstream implements HttpUpstream {
     this.#pool.on('connectionError', ignored);
   }
 
-  async forward(call: ForwardCall): Promise<UpstreamAnswer> {
-    if (call.onSending !== undefined) {
-      try {
-        await call.onSending();
-      } catch (error) {
-        return { kind: 'not_sent', code: 'not_recorded', why: `the call could not be recorded (${message(error)})` };
-      }
-    }
-    if (call.abort?.aborted === true) return notSent(new GaveUp('client_gone', 'the client went away'));
+  forward(call: ForwardCall): Promise<UpstreamAnswer> {
+    if (call.onSending === undefined) return this.#send(call);
+    return call.onSending().then(
+      () => this.#send(call),
+      (error: unknown) => ({
+        kind: 'not_sent',
+        code: 'not_recorded',
+        why: `the call could not be recorded (${message(error)})`,
+      }),
+    );
+  }
+
+  #send(call: ForwardCall): Promise<UpstreamAnswer> {
     return new Promise((resolve) => {
+      // undici would send a whole URL as an absolute-form target, for a proxy to follow.
+      if (!call.rawPath.startsWith('/')) {
+        resolve({ kind: 'not_sent', code: 'bad_path', why: 'the path of the request does not begin with a slash' });
+        return;
+      }
+      if (call.abort?.aborted === true) {
+        resolve(notSent(new GaveUp('client_gone', 'the client went away')));
+        return;
+      }
       const handler = new ForwardHandler(call, resolve);
       try {
         this.#pool.dispatch(
@@ -120,7 +135,7 @@ class PooledUpstream implements HttpUpstream {
           },
           handler,
         );
-        handler.dispatched();
+        if (handler.waits) this.#waiting.add(handler);
       } catch (error) {
         handler.onResponseError(undefined, error instanceof Error ? error : new TypeError(String(error)));
       }
@@ -145,6 +160,7 @@ class PooledUpstream implements HttpUpstream {
 
   async close(): Promise<void> {
     await this.#pool.close();
+    this.#waiting.close();
   }
 }
 

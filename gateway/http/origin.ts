@@ -17,11 +17,14 @@ export type OriginCheck = (host: string, origin: string | undefined) => Problem 
  */
 export function createOriginCheck(options: OriginOptions): OriginCheck {
   const listed = new Set((options.origins ?? []).map((origin) => origin.toLowerCase()));
+  let lastGood: string | undefined;
   return (host, origin) => {
+    if (origin === undefined && host === lastGood) return undefined;
     const name = hostName(host);
     if (name === undefined || (options.loopback && !isLoopbackName(name))) {
       return fault('foreign_host', 'the Host header does not name this gateway; call it by its own address');
     }
+    lastGood = host;
     if (origin === undefined) return undefined;
     const lower = origin.toLowerCase();
     if (listed.has(lower) || isOwn(lower, host.toLowerCase(), options.loopback)) return undefined;

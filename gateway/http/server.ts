@@ -1,7 +1,8 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { Connections } from './connections.ts';
 import { type EdgeContext, EdgeExchange, internalError } from './edge-exchange.ts';
 import type { OriginCheck } from './origin.ts';
 import { fault } from './problems.ts';
@@ -55,17 +56,16 @@ export function createEdgeServer(options: EdgeOptions): EdgeServer {
   return new Edge(options);
 }
 
+/** How long, once the server closes, a request may take to arrive whole enough to be one. */
+const SETTLE_MS = 1_000;
+
 class Edge implements EdgeServer {
   readonly #options: EdgeOptions;
   readonly #limits: EdgeLimits;
   readonly #context: EdgeContext;
   readonly #rules: RequestRules;
   readonly #server: Server;
-  /** Responses that are not finished, by connection, oldest first. */
-  readonly #open = new Map<Duplex, ServerResponse[]>();
-  /** Connections that were upgraded: the server itself no longer knows them. */
-  readonly #upgraded = new Set<Duplex>();
-  #active = 0;
+  readonly #connections = new Connections();
   #closing = false;
 
   constructor(options: EdgeOptions) {
@@ -114,6 +114,9 @@ class Edge implements EdgeServer {
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = limits.connections;
     this.#server
+      .on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+        this.#connections.add(socket);
+      })
       .on('request', (request, response) => this.#take(request, response, false))
       .on('checkContinue', (request, response) => this.#take(request, response, true))
       .on('checkExpectation', (request, response) => this.#take(request, response, false))
@@ -123,7 +126,7 @@ class Edge implements EdgeServer {
   }
 
   get active(): number {
-    return this.#active;
+    return this.#connections.active;
   }
 
   listen(): Promise<AddressInfo> {
@@ -147,25 +150,27 @@ class Edge implements EdgeServer {
     await new Promise((resolve) => setImmediate(resolve));
     let cutOff = 0;
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(() => {
-        cutOff = this.#active;
-        this.#server.closeAllConnections();
-        for (const socket of this.#open.keys()) socket.destroy();
-        for (const socket of this.#upgraded) socket.destroy();
+      const grace = setTimeout(() => {
+        cutOff = this.#connections.active;
+        this.#connections.endAll();
       }, graceMs);
+      // node:http takes a connection that never sent a byte for a busy one, and looks after no timeout once it is closed.
+      const settle = setTimeout(() => this.#connections.endSilent(() => true), Math.min(graceMs, SETTLE_MS));
+      const sweep = setInterval(() => this.#server.closeIdleConnections(), 50);
       this.#server.close(() => {
-        clearTimeout(timer);
+        clearTimeout(grace);
+        clearTimeout(settle);
+        clearInterval(sweep);
         resolve();
       });
-      for (const responses of this.#open.values()) {
-        for (const response of responses) if (!response.headersSent) response.shouldKeepAlive = false;
-      }
+      this.#connections.endSilent((socket) => socket instanceof Socket && socket.bytesRead === 0);
+      this.#connections.announceClose();
     });
     return { cutOff };
   }
 
   #take(request: IncomingMessage, response: ServerResponse, awaitsContinue: boolean): void {
-    const waiting = this.#track(request.socket, response);
+    const waiting = this.#connections.begin(request, response);
     if (this.#closing) response.shouldKeepAlive = false;
     const target = checkRequest(request, this.#rules, { awaitsContinue, upgrades: false });
     if ('problem' in target) {
@@ -201,22 +206,6 @@ class Edge implements EdgeServer {
     else if (!response.writableEnded) response.destroy();
   }
 
-  #track(socket: Duplex, response: ServerResponse): number {
-    this.#active += 1;
-    let open = this.#open.get(socket);
-    if (open === undefined) {
-      open = [];
-      this.#open.set(socket, open);
-    }
-    const waiting = open.push(response);
-    response.once('close', () => {
-      this.#active -= 1;
-      if (open.length === 1) this.#open.delete(socket);
-      open.splice(open.indexOf(response), 1);
-    });
-    return waiting;
-  }
-
   #mayUpgrade(request: IncomingMessage): boolean {
     const { wantsUpgrade, upgrade } = this.#options;
     if (wantsUpgrade === undefined || upgrade === undefined) return false;
@@ -231,8 +220,7 @@ class Edge implements EdgeServer {
       endRaw(socket, target.problem);
       return;
     }
-    this.#upgraded.add(socket);
-    socket.once('close', () => this.#upgraded.delete(socket));
+    this.#connections.upgraded(socket);
     try {
       this.#options.upgrade?.({ request, socket, head, target, secure: this.#context.secure });
     } catch (error) {
@@ -247,15 +235,16 @@ class Edge implements EdgeServer {
    */
   #clientError(error: Error, socket: Duplex): void {
     const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-    const open = this.#open.get(socket) ?? [];
-    const [first] = open;
     if (code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
     }
-    if (first !== undefined && (open.length > 1 || first.req.complete)) {
-      if (open.every((response) => response.headersSent)) socket.destroy();
-      for (const response of open) if (!response.headersSent) response.shouldKeepAlive = false;
+    const waiting = this.#connections.waitingOn(socket);
+    const first = waiting[0];
+    const last = waiting.at(-1);
+    if (first !== undefined && last !== undefined && (first !== last || first.req.complete)) {
+      if (last.headersSent) last.once('close', () => socket.destroy());
+      for (const response of waiting) if (!response.headersSent) response.shouldKeepAlive = false;
       return;
     }
     // An answer that has begun goes out as far as it is written; that it is cut off shows, where it is.

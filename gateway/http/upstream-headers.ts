@@ -85,28 +85,41 @@ export function mediaTypeOf(value: string): string {
  * `X-Forwarded-For`, `-Proto`, `-Host` and `Forwarded` (RFC 7239) for a request, made anew: what a stranger sent under
  * these names says nothing. Only what a trusted proxy sent is kept, and our peer is appended to it.
  */
-export function forwardedHeaders(exchange: EdgeExchange, isTrustedProxy?: (address: string) => boolean): string[] {
+export function forwardedHeaders(
+  exchange: EdgeExchange,
+  isTrustedProxy?: (address: string) => boolean,
+): readonly string[] {
+  const { socket } = exchange.request;
+  const host = exchange.header('host') ?? '';
+  const last = OF_CONNECTION.get(socket);
+  if (last !== undefined && last.host === host) return last.headers;
   const peer = exchange.remoteAddress;
-  const trusted = isTrustedProxy?.(peer) === true;
+  const proto = exchange.secure ? 'https' : 'http';
+  const hop = `for=${node(peer)};host=${quoted(host)};proto=${proto}`;
+  if (isTrustedProxy?.(peer) !== true) {
+    const headers = forwardedBy(peer, proto, host, hop);
+    OF_CONNECTION.set(socket, { host, headers });
+    return headers;
+  }
   const earlier = (name: string): string | undefined => {
-    const value = trusted ? exchange.request.headers[name] : undefined;
+    const value = exchange.request.headers[name];
     return typeof value === 'string' && value !== '' ? value : undefined;
   };
-  const proto = exchange.secure ? 'https' : 'http';
-  const host = exchange.header('host') ?? '';
-  const hop = `for=${node(peer)};host=${quoted(host)};proto=${proto}`;
   const before = earlier('x-forwarded-for');
   const forwarded = earlier('forwarded');
-  return [
-    'x-forwarded-for',
+  return forwardedBy(
     before === undefined ? peer : `${before}, ${peer}`,
-    'x-forwarded-proto',
     earlier('x-forwarded-proto') ?? proto,
-    'x-forwarded-host',
     earlier('x-forwarded-host') ?? host,
-    'forwarded',
     forwarded === undefined ? hop : `${forwarded}, ${hop}`,
-  ];
+  );
+}
+
+/** What a connection's last request was given: the next one nearly always gets the same. */
+const OF_CONNECTION = new WeakMap<object, { readonly host: string; readonly headers: readonly string[] }>();
+
+function forwardedBy(peer: string, proto: string, host: string, forwarded: string): readonly string[] {
+  return ['x-forwarded-for', peer, 'x-forwarded-proto', proto, 'x-forwarded-host', host, 'forwarded', forwarded];
 }
 
 /** A node identifier of RFC 7239 section 6: an IPv6 address stands in brackets and quotes. */

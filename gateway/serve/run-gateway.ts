@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { SigningKey } from '../../receipts/crypto.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { type ApiHandler, createApi } from '../api/app.ts';
@@ -18,9 +19,9 @@ import { makeLoaded } from '../load/make-loaded.ts';
 import { readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
-import { openHttpUpstreams } from '../routes/http-upstream.ts';
-import { makeRouteTable, type RouteTable } from '../routes/route-table.ts';
-import { openStore } from '../store/open-store.ts';
+import { openRoutes } from '../routes/open-routes.ts';
+import type { RouteTable } from '../routes/route-table.ts';
+import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
 
@@ -74,7 +75,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   const { key: signing, made } = await readOrMakeSigningKey(nodeCrypto, config.keys.signingFile);
   if (made) log.info({ file: config.keys.signingFile }, 'a signing key was made');
   const health = new StoreHealth(log);
-  const store = await openStore(config.store, { onLost: (why, operations) => health.lost(why, operations) });
+  const store = await openStoreOf(config, health);
   const stopping = new AbortController();
   const closing: (() => Promise<void>)[] = [() => store.close()];
   try {
@@ -107,6 +108,15 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   }
 }
 
+async function openStoreOf({ store }: Config, health: StoreHealth): Promise<Store> {
+  const { target, encryptionKey } = store;
+  if (target.kind === 'sqlite') await mkdir(dirname(target.file), { recursive: true });
+  return openStore(target.kind === 'sqlite' ? target.file : target.url.reveal(), {
+    onLost: (why, operations) => health.lost(why, operations),
+    ...(encryptionKey === undefined ? {} : { encryptionKey }),
+  });
+}
+
 interface Read {
   readonly config: Config;
   readonly built: BuiltCatalogue;
@@ -120,7 +130,7 @@ async function load(options: RunOptions): Promise<Read> {
 }
 
 function makeSurface({ config, built }: Read, signing: SigningKey, url: string): Surface {
-  const upstreams = openHttpUpstreams(built, config);
+  const { table: routes, upstreams } = openRoutes(config, built);
   const approveAt = `${config.console.url ?? url}/console/confirmations`;
   const loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt });
   const authenticate = createAuthenticator({
@@ -128,7 +138,7 @@ function makeSurface({ config, built }: Read, signing: SigningKey, url: string):
     approvers: config.approvers,
     agents: new Set(config.agents.keys()),
   });
-  return { config, loaded, authenticate, upstreams, routes: makeRouteTable(built) };
+  return { config, loaded, authenticate, upstreams, routes };
 }
 
 /** The listener and the surface that it serves, which a reload swaps under it. */

@@ -392,6 +392,16 @@ export type Operation =
       readonly why?: string;
       readonly atMs: number;
     }
+  /** Takes a claim that is in one of `from` to send it again: `sending` under the next fence. `claim_fenced` otherwise. */
+  | {
+      readonly op: 'retake_claim';
+      readonly link: string;
+      readonly fence: number;
+      readonly from: readonly ClaimState[];
+      readonly owner: string;
+      readonly leaseUntilMs: number;
+      readonly atMs: number;
+    }
   | { readonly op: 'put_confirmation'; readonly confirmation: ConfirmationRecord }
   /** `confirmation_spent` where it is spent, `confirmation_state` where it is in none of `from`. */
   | {

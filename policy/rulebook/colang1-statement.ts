@@ -119,10 +119,19 @@ export class StatementParser1 {
     return expression === undefined ? undefined : { condition: { expression, line }, body, at };
   }
 
+  #glued(line: Line, word: string): void {
+    this.#problems.error(
+      'if_parenthesis',
+      positionAt(line, 0),
+      `without a space after \`${word}\` this is read as the name of a new flow; write \`${word} (…)\``,
+    );
+  }
+
   #elseBody(outline: Outline, looping: boolean): Block {
     const rest = outline.line.text.slice(4).replace(/^\s*:?\s*/, '');
-    if (rest !== '') {
-      const at = positionAt(outline.line, outline.line.text.length - rest.length);
+    const at = positionAt(outline.line, outline.line.text.length - rest.length);
+    if (rest.startsWith('if(')) this.#glued(outline.line, 'else if');
+    else if (rest !== '') {
       this.#problems.error(
         'statement_unknown',
         at,
@@ -235,11 +244,7 @@ export class StatementParser1 {
     const text = line.text;
     const glued = /^(?:else\s+)?(?:if|while|when|else)\s*\(/.exec(text)?.[0].replace(/\s*\($/, '');
     if (glued !== undefined) {
-      this.#problems.error(
-        'if_parenthesis',
-        at,
-        `without a space after \`${glued}\` this is read as the name of a new flow; write \`${glued} (…)\``,
-      );
+      this.#glued(line, glued);
     } else if (word === '...') {
       this.#problems.error(
         'ellipsis',

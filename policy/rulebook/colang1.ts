@@ -1,5 +1,6 @@
 import { StatementParser1 } from './colang1-statement.ts';
 import { FlowNotes } from './flow-notes.ts';
+import { importPath } from './imports.ts';
 import { didYouMean, quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
 import { isDocText, refuseBody } from './outline.ts';
@@ -37,7 +38,7 @@ export function parseColang1(file: string, outlines: readonly Outline[], problem
     if (isDocText(line.text)) continue;
     if (word === 'import' || word === 'include') {
       refuseBody(outline, word, problems);
-      imports.push({ path: line.text.slice(word.length).trim(), at });
+      imports.push({ path: importPath(line.text.slice(word.length)), at });
     } else if (word === 'define' || word === 'def') {
       parseDefinition(outline, line.text.slice(word.length), flows, messages, problems);
     } else {

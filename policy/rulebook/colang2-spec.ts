@@ -28,6 +28,7 @@ export interface SpecGroup {
 }
 
 const JOINS: ReadonlySet<string> = new Set(['and', 'or', 'as']);
+const VALUES: ReadonlySet<string> = new Set(['True', 'False', 'None']);
 const CONSTANTS: ReadonlySet<string> = new Set(['True', 'False', 'None', 'true', 'false', 'not', 'is', 'in']);
 
 class SpecFault extends Error {
@@ -106,7 +107,10 @@ class SpecParser {
 
   #named(first: Token): Spec {
     const words: string[] = [];
-    for (let token = this.#tokens[this.#next]; token?.kind === 'name' && !JOINS.has(token.text); ) {
+    for (
+      let token = this.#tokens[this.#next];
+      token?.kind === 'name' && !JOINS.has(token.text) && !VALUES.has(token.text);
+    ) {
       words.push(token.text);
       this.#next += 1;
       token = this.#tokens[this.#next];

@@ -180,16 +180,17 @@ export class StatementParser2 {
           `this \`${head}\` follows no \`${head === 'or when' ? 'when' : 'if'}\`; align it with the one that it belongs to`,
         );
       case 'define':
-      case 'do':
-      case 'goto':
         return this.#fault(
           'statement_unknown',
           at,
-          `\`${head}\` is Colang 1.0; in a 2.x file write ${head === 'define' ? '`flow NAME` at column 1' : '`await NAME`'}`,
+          '`define` is Colang 1.0; in a 2.x file write `flow NAME` at column 1',
         );
       case '(':
         return this.#bracketed(line, at);
       default:
+        if (/^[\p{L}\p{N}_]+\s*=(?!=)/u.test(text)) {
+          return this.#fault('statement_unknown', at, `a variable starts with \`$\`; write \`$${head} = …\``);
+        }
         return this.#operate('await', line, 0);
     }
   }

@@ -1,5 +1,6 @@
 import { StatementParser2 } from './colang2-statement.ts';
 import { FlowNotes } from './flow-notes.ts';
+import { importPath } from './imports.ts';
 import { quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
 import { isDocText, refuseBody } from './outline.ts';
@@ -8,7 +9,7 @@ import type { Line } from './scan.ts';
 import { positionAt } from './scan.ts';
 import type { FileSyntax, FlowSyntax } from './syntax.ts';
 import type { Token } from './token.ts';
-import { stringValue, tokenize } from './token.ts';
+import { tokenize } from './token.ts';
 
 /** Words that join or name specs, so that a flow named with one could never be called by its name. */
 const RESERVED: ReadonlySet<string> = new Set(['and', 'or', 'as']);
@@ -35,7 +36,7 @@ export function parseColang2(file: string, outlines: readonly Outline[], problem
       if (flow !== undefined) flows.push(flow);
     } else if (word === 'import') {
       refuseBody(outline, word, problems);
-      imports.push({ path: importPath(line), at });
+      imports.push({ path: importPath(line.text.slice('import'.length)), at });
     } else if (!isDocText(line.text)) {
       problems.error(
         'statement_misplaced',
@@ -49,11 +50,6 @@ export function parseColang2(file: string, outlines: readonly Outline[], problem
     problems.error('decorator', decorators[0].at, 'a decorator must stand right above the flow that it is about');
   }
   return { file, version: '2.x', flows, messages: [], imports };
-}
-
-function importPath(line: Line): string {
-  const rest = line.text.slice('import'.length).trim();
-  return rest.startsWith('"') || rest.startsWith("'") ? stringValue(rest) : rest.split('.').join('/');
 }
 
 function parseFlow(

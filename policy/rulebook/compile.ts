@@ -57,12 +57,12 @@ export function compileRulebook(sources: readonly RulebookSource[], options: Com
   const graphs = buildFlows(flows, files, stubs, options.strict === true, problems);
   const sheets = (options.sheets ?? []).map((sheet) => compileRuleSheet(sheet, options));
   for (const sheet of sheets) for (const problem of sheet.problems) problems.add(problem);
-  const table = graphs.table;
+  const entries = entriesOf(flows, graphs.table);
   const record: RulebookRecord = {
     format: RECORD_FORMAT,
     strict: options.strict === true,
     flows: [
-      ...flows.map((flow, index) => recordFlow(flow, graphs.graphs[index], isEntry(index, flows, table))),
+      ...flows.map((flow, index) => recordFlow(flow, graphs.graphs[index], entries[index] === true)),
       ...sheets.flatMap((sheet) => sheet.flows),
     ],
   };
@@ -204,13 +204,16 @@ function buildFlows(
  * A flow that nobody calls is an entry, unless it is a subflow, which runs only where it is called. Flows that call each
  * other and that nothing else calls are entries too: otherwise no walk would ever see that they cannot be decided.
  */
-function isEntry(index: number, flows: readonly FlowSyntax[], table: CallTable): boolean {
-  const own = table.component[index];
-  if (table.cyclic[index] !== true) return (table.callers[index] ?? []).length === 0 && flows[index]?.callable !== true;
-  return table.component.every(
-    (component, member) =>
-      component !== own || (table.callers[member] ?? []).every((caller) => table.component[caller] === own),
-  );
+function entriesOf(flows: readonly FlowSyntax[], table: CallTable): readonly boolean[] {
+  const calledFromOutside = new Set<number>();
+  for (const [index, callers] of table.callers.entries()) {
+    const own = table.component[index] ?? -1;
+    if (callers.some((caller) => table.component[caller] !== own)) calledFromOutside.add(own);
+  }
+  return flows.map((flow, index) => {
+    if (table.cyclic[index] === true) return !calledFromOutside.has(table.component[index] ?? -1);
+    return (table.callers[index] ?? []).length === 0 && !flow.callable;
+  });
 }
 
 function recordFlow(flow: FlowSyntax, graph: FlowGraph | undefined, entry: boolean): RecordFlow {

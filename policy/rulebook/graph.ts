@@ -199,6 +199,13 @@ class GraphBuilder {
     return this.#add({ op: 'say', role: messageRole(name, texts), name, text: shown, line: at.line, next }, at);
   }
 
+  /** What to write instead of a flow name that nothing defines. */
+  #hint(name: string): string {
+    if (name === 'bot') return '; in Colang 2.x write `bot say …`';
+    if (name.startsWith('do ')) return `; in Colang 2.x write \`await ${name.slice(3)}\``;
+    return didYouMean(name, this.#context.flowNames()) || '; define it, or import the file that does';
+  }
+
   #call(name: string, form: CallForm, at: Position, next: number): number {
     const { line } = at;
     const callee = this.#context.callee(name);
@@ -206,11 +213,7 @@ class GraphBuilder {
       if (form === 'user') return this.#add({ op: 'turn', name, line, next }, at);
       const speaks = name.startsWith('bot ') || name.startsWith('user ');
       if (callee === undefined && !speaks) {
-        this.#context.problems.error(
-          'unknown_flow',
-          at,
-          `no flow is named ${quoted(name)}${didYouMean(name, this.#context.flowNames()) || '; define it, or import the file that does'}`,
-        );
+        this.#context.problems.error('unknown_flow', at, `no flow is named ${quoted(name)}${this.#hint(name)}`);
       }
       return next;
     }

@@ -44,7 +44,7 @@ export function resolveImports(files: readonly FileSyntax[], problems: Problems)
     for (const { path, at } of file.imports) {
       const stubs = stubFlows(path);
       if (stubs !== undefined) {
-        for (const name of [...stubs, ...(stubFlows('core') ?? [])]) known.add(name);
+        for (const name of stubs) known.add(name);
       } else if (!isInnerPath(path) || !sources.some((source) => isImported(source, path, bases))) {
         problems.error(
           'import_unresolved',
@@ -55,4 +55,25 @@ export function resolveImports(files: readonly FileSyntax[], problems: Problems)
     }
   }
   return known;
+}
+
+/**
+ * The paths that a source's lines import, for a loader that must fetch them before anything is parsed. A line inside a
+ * text may be among them; what it names is then not there.
+ */
+export function writtenImports(text: string): readonly string[] {
+  const paths: string[] = [];
+  for (const row of text.split('\n')) {
+    const rest = /^(?:import|include)\s(.*)$/.exec(row.trimEnd())?.[1];
+    if (rest !== undefined) paths.push(importPath(rest));
+  }
+  return paths;
+}
+
+/** The path that is meant by what follows `import`: a text as written, or names joined by full stops. */
+export function importPath(written: string): string {
+  const path = (written.split('#')[0] ?? '').trim();
+  const quote = path[0];
+  if (quote === '"' || quote === "'") return path.endsWith(quote) ? path.slice(1, -1) : path.slice(1);
+  return path.endsWith('.co') ? path : path.split('.').join('/');
 }

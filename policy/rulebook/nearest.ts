@@ -4,7 +4,7 @@ import { distance } from 'fastest-levenshtein';
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > 64) return undefined;
   let best: string | undefined;
-  let least = Math.max(1, Math.floor(word.length / 3)) + 1;
+  let least = Math.floor(word.length / 3) + 1;
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - word.length) >= least) continue;
     const far = distance(word, candidate);

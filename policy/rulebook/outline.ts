@@ -40,7 +40,7 @@ export function outlineLines(lines: readonly Line[], problems: Problems): readon
           positionAt(line, 0),
           'this line is indented under nothing; start it at column 1',
         );
-        continue;
+        return root;
       }
       if (open.length > MAX_NESTING) {
         problems.error(

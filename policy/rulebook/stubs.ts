@@ -4,6 +4,30 @@
  */
 const STUBS: Readonly<Record<string, readonly string[]>> = {
   core: [
+    'bot ask',
+    'bot asked something',
+    'bot clarified something',
+    'bot clarify',
+    'bot express',
+    'bot expressed something',
+    'bot inform',
+    'bot informed something',
+    'bot refuse to respond',
+    'bot respond',
+    'bot responded something',
+    'bot said',
+    'bot said something',
+    'bot say',
+    'bot started saying',
+    'bot started saying something',
+    'bot suggest',
+    'bot suggested something',
+    'user said',
+    'user said something',
+    'user said something unexpected',
+    'user saying',
+    'user saying something',
+    'user started saying something',
     '_bot_say',
     '_user_said',
     '_user_said_something_unexpected',
@@ -63,9 +87,19 @@ const STUBS: Readonly<Record<string, readonly string[]>> = {
   passthrough: ['context free bot response generation on unhandled user intent', 'llm continuation'],
 };
 
-/** The flows of a bundled module, or undefined where no such module is bundled. */
+/** The modules that a bundled module imports itself. */
+const REQUIRES: Readonly<Record<string, readonly string[]>> = {
+  llm: ['core', 'timing'],
+  guardrails: ['core'],
+  avatars: ['core', 'llm', 'timing'],
+  passthrough: ['core', 'llm', 'timing'],
+};
+
+/** The flows that importing a bundled module brings in, or undefined where no such module is bundled. */
 export function stubFlows(module: string): readonly string[] | undefined {
-  return Object.hasOwn(STUBS, module) ? STUBS[module] : undefined;
+  if (!Object.hasOwn(STUBS, module)) return undefined;
+  const required = Object.hasOwn(REQUIRES, module) ? (REQUIRES[module] ?? []) : [];
+  return [module, ...required].flatMap((name) => STUBS[name] ?? []);
 }
 
 /** Every flow name of every bundled module: what an `@override` may replace. */

@@ -22,8 +22,7 @@ export function warnOfRecord(
     catalogue === undefined
       ? undefined
       : new Set([...catalogue, ...catalogue.map((tool) => tool.slice(tool.indexOf('/') + 1))]);
-  for (const tool of prepared.governed) {
-    const place = placeOf(record, locate, tool);
+  for (const [tool, place] of firstPlaces(record, locate)) {
     if (known !== undefined && !known.has(tool)) {
       problems.warn(
         'tool_not_in_catalogue',
@@ -35,17 +34,19 @@ export function warnOfRecord(
   }
 }
 
-function placeOf(record: RulebookRecord, locate: Locate, tool: string): Position {
-  let place: Position | undefined;
+/** For each tool, the first place where it is executed. */
+function firstPlaces(record: RulebookRecord, locate: Locate): ReadonlyMap<string, Position> {
+  const places = new Map<string, Position>();
   for (const [index, flow] of record.flows.entries()) {
     for (const [at, node] of flow.nodes.entries()) {
-      if ((node.op !== 'execute' && node.op !== 'answer') || node.tool !== tool) continue;
-      const here = locate(index, at) ?? { file: flow.file, line: flow.line, column: 1 };
+      if (node.op !== 'execute' && node.op !== 'answer') continue;
+      const here = locate(index, at) ?? { file: flow.file, line: node.line, column: 1 };
+      const known = places.get(node.tool);
       // Nodes stand in the order of the last statement first; the earliest line is the one to show.
-      if (place === undefined || (here.file === place.file && here.line < place.line)) place = here;
+      if (known === undefined || (here.file === known.file && here.line < known.line)) places.set(node.tool, here);
     }
   }
-  return place ?? { file: '', line: 1, column: 1 };
+  return places;
 }
 
 function warnOfTool(

@@ -1,9 +1,10 @@
 import type { ValidateFunction } from 'ajv';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import type { Dialect, Direction } from './dialect.ts';
+import { type Dialect, type Direction, isArray } from './dialect.ts';
 import { DEFAULT_BASE, SchemaDocument, type Scope } from './document.ts';
 import { allowSteps, Engine } from './engine.ts';
 import { faultsOfErrors, sortFaults } from './faults.ts';
+import { kindOfShape, type ValueKind } from './kinds.ts';
 import type { Lowering, Precision } from './lower.ts';
 import { SchemaError, type SchemaNode, SchemaReader } from './node.ts';
 import { partialReasons } from './partial.ts';
@@ -25,9 +26,9 @@ export interface SchemaOptions {
 }
 
 /** A schema ready to check arguments or results. */
-export interface CompiledSchema {
+export interface CompiledSchema<S extends JsonObject | boolean = JsonObject> {
   /** The schema as given. */
-  readonly schema: JsonObject | boolean;
+  readonly schema: S;
   /** Why the schema cannot be enforced in full; empty where it can. */
   readonly partial: readonly string[];
   /** Why the schema cannot be used at all, so that `validate` refuses everything; undefined where it can. */
@@ -41,6 +42,10 @@ export interface CompiledSchema {
   validate(value: JsonValue): readonly SchemaFault[];
   /** Whether the schema declares a field: names joined by dots, numbers for items (`customer.emails.0`). */
   declares(path: string): boolean;
+  /** What a top-level argument may be, for reading it from text. Undefined for one that is not declared. */
+  kindOf(argument: string): ValueKind | undefined;
+  /** The names that the top level requires of every instance. */
+  readonly required: readonly string[];
 }
 
 const MAX_FAULTS = 20;
@@ -96,7 +101,10 @@ function workshopFor(document: SchemaDocument, options: SchemaOptions): Workshop
  * Prepares a schema. Nothing is read or compiled before it is asked for, so that a document of thousands of operations
  * loads at once; schemas of one `document` share what they have in common.
  */
-export function compileSchema(schema: JsonObject | boolean, options: SchemaOptions = {}): CompiledSchema {
+export function compileSchema<S extends JsonObject | boolean>(
+  schema: S,
+  options: SchemaOptions = {},
+): CompiledSchema<S> {
   const base = options.base ?? DEFAULT_BASE;
   const document =
     options.document ??
@@ -112,19 +120,19 @@ export function compileSchema(schema: JsonObject | boolean, options: SchemaOptio
  * Whether a result schema declares a dotted field path (`status`, `customer.id`, `items.0.sku`); false for every path
  * without a schema.
  */
-export function resultField(schema: CompiledSchema | undefined, path: string): boolean {
+export function resultField(schema: CompiledSchema<JsonObject | boolean> | undefined, path: string): boolean {
   return schema?.declares(path) ?? false;
 }
 
-class LazySchema implements CompiledSchema {
-  readonly schema: JsonObject | boolean;
+class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
+  readonly schema: S;
   readonly #workshop: Workshop;
   readonly #scope: Scope;
   #read: { node: SchemaNode; partial: readonly string[]; unusable: string | undefined } | undefined;
   #shape: Shape | undefined;
   #first: ValidateFunction | undefined;
 
-  constructor(schema: JsonObject | boolean, workshop: Workshop, scope: Scope) {
+  constructor(schema: S, workshop: Workshop, scope: Scope) {
     this.schema = schema;
     this.#workshop = workshop;
     this.#scope = scope;
@@ -172,6 +180,26 @@ class LazySchema implements CompiledSchema {
       if (shape === undefined) return false;
     }
     return true;
+  }
+
+  kindOf(argument: string): ValueKind | undefined {
+    const { shapes } = this.#workshop;
+    const member = shapes.member(this.#place(), argument);
+    return member === undefined ? undefined : kindOfShape(member, shapes);
+  }
+
+  get required(): readonly string[] {
+    const names = new Set<string>();
+    const visit = (node: SchemaNode | undefined, seen: Set<SchemaNode>): void => {
+      if (node === undefined || seen.has(node)) return;
+      seen.add(node);
+      const { required } = node.assertions;
+      if (isArray(required)) for (const name of required) names.add(String(name));
+      visit(node.reference(), seen);
+      for (const branch of node.allOf) visit(branch, seen);
+    };
+    visit(this.#node().node, new Set());
+    return [...names];
   }
 
   #node(): { node: SchemaNode; partial: readonly string[]; unusable: string | undefined } {

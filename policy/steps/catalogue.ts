@@ -1,5 +1,5 @@
 import type { Call, Snapshot } from '../call.ts';
-import { findTool } from '../catalogue.ts';
+import { findDeclaredUndo, findTool } from '../catalogue.ts';
 import { labelsOf } from '../labels.ts';
 import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';
 
@@ -16,12 +16,15 @@ function checkCatalogue(snapshot: Snapshot, call: Call, work: Work): StepAnswer 
   const agent = call.agent ?? onlyAgent(call);
   if (agent === undefined) return refuse('agent_required');
   work.agent = agent;
-  if (!call.caller.agents.has(agent)) return refuse('unknown_tool');
-  const found = findTool(snapshot.catalogue, call.tool, agent);
+  // An undo that the gateway sends runs as the agent of the step, whatever that agent may reach by now.
+  const sentHere = call.fromEngine && call.undoes !== undefined;
+  if (!sentHere && !call.caller.agents.has(agent)) return refuse('unknown_tool');
+  const found = sentHere
+    ? findDeclaredUndo(snapshot.catalogue, call.tool)
+    : findTool(snapshot.catalogue, call.tool, agent);
   if (!('tool' in found)) {
-    if (found.candidates.length > 0) return refuse('unknown_tool', { candidates: found.candidates });
-    const pinned = snapshot.catalogue.tools.get(call.tool);
-    const pin = pinned?.agents.has(agent) ? pinned.pin : undefined;
+    const { candidates, pin } = found;
+    if (candidates.length > 0) return refuse('unknown_tool', { candidates });
     return refuse('unknown_tool', pin === undefined ? undefined : { pin });
   }
   work.tool = found.tool;

@@ -1,5 +1,6 @@
 import type { Call, Snapshot } from '../call.ts';
 import type { Step, StepAnswer, Work } from '../verdict.ts';
+import { personReasons } from './person.ts';
 
 /** Row 12. */
 export const COMPENSATION_STEP: Step = {
@@ -9,6 +10,9 @@ export const COMPENSATION_STEP: Step = {
   run: allowCompensation,
 };
 
-function allowCompensation(_snapshot: Snapshot, _call: Call, work: Work): StepAnswer | undefined {
-  return work.undoBound ? { decision: 'allow', reasons: ['compensation'] } : undefined;
+function allowCompensation(snapshot: Snapshot, call: Call, work: Work): StepAnswer | undefined {
+  if (!work.undoBound) return undefined;
+  // An agent's own undo needs a person like any write, unless the operator's words waive that.
+  const { waived } = personReasons(snapshot, call, work);
+  return { decision: 'allow', reasons: ['compensation'], ...(waived.length === 0 ? {} : { waived }) };
 }

@@ -40,7 +40,9 @@ function brokenAfter(snapshot: Snapshot, call: Call, rule: AfterRule): JsonObjec
   const text = `after ${shortName(snapshot.catalogue, rule.tool)}`;
   if (marksOf(snapshot.session.view, rule.tool).ran === 0) return { rule: text };
   for (const [argument, field] of Object.entries(rule.bind ?? {})) {
-    if (!isBound(snapshot, call, rule, argument, field)) return { rule: text, bind: argument };
+    if (isBound(snapshot, call, rule, argument, field) || isBoundByUndo(snapshot, call, rule, argument, field))
+      continue;
+    return { rule: text, bind: argument };
   }
   return undefined;
 }
@@ -56,6 +58,19 @@ function isBound(snapshot: Snapshot, call: Call, rule: AfterRule, argument: stri
   const seen = step.compareField(field, value);
   // A host may have run the call and reported no values; what nobody saw cannot loosen anything for an agent.
   return seen === 'equal' || (seen === 'unseen' && call.caller.host);
+}
+
+/**
+ * An undo whose declared binding takes the argument from that very field of the step that it undoes: row 6 holds the call
+ * to the value, so that no origin need be given.
+ */
+function isBoundByUndo(snapshot: Snapshot, call: Call, rule: AfterRule, argument: string, field: string): boolean {
+  const step = call.undoes === undefined ? undefined : snapshot.steps.get(call.undoes);
+  if (step === undefined || step.toolId !== rule.tool || step.outcome !== 'ran') return false;
+  const undo = snapshot.catalogue.tools.get(step.toolId)?.undo;
+  if (undo === undefined || undo === 'none' || !Object.hasOwn(undo.with, argument)) return false;
+  const source = undo.with[argument];
+  return source?.from === 'result' && source.path === field;
 }
 
 /** The bare name where it names one tool alone, else the pair. */

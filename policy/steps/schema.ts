@@ -10,7 +10,7 @@ export const SCHEMA_STEP: Step = {
 };
 
 function checkSchema(_snapshot: Snapshot, call: Call, work: Work): StepAnswer | undefined {
-  const faults = work.tool.input.validate(call.arguments);
+  const faults = call.faults.length > 0 ? call.faults : work.tool.input.validate(call.arguments);
   const [first] = faults;
   if (first === undefined) return undefined;
   const errors = faults.map(({ pointer, rule, message }) => ({ pointer, rule, message }));

@@ -17,17 +17,19 @@ function checkUndo(snapshot: Snapshot, call: Call, work: Work): StepAnswer | und
   const step = snapshot.steps.get(call.undoes);
   if (step === undefined) return mismatch('step');
   if (step.undoes !== undefined) return mismatch('undo_of_undo');
-  const undo = snapshot.catalogue.tools.get(step.toolId)?.undo;
+  const undone = snapshot.catalogue.tools.get(step.toolId);
+  const undo = undone?.irreversible ? undefined : undone?.undo;
   if (undo === undefined || undo === 'none' || undo.tool !== work.tool.id) return mismatch('tool');
-  if (step.outcome === 'compensated' || step.undoAllowed) return refuse('compensation_spent');
   if (!canBeUndone(step, undo)) return mismatch('outcome');
   if (!isExactlyBound(call, undo, step)) return mismatch('arguments');
+  if (step.outcome === 'compensated' || step.undoAllowed) return refuse('compensation_spent');
   work.undoBound = true;
   return undefined;
 }
 
+/** Whether the step may have done something that its undo can take back; one that was undone did. */
 function canBeUndone(step: StepFacts, undo: UndoBinding): boolean {
-  if (step.outcome === 'ran') return true;
+  if (step.outcome === 'ran' || step.outcome === 'compensated') return true;
   if (step.outcome !== 'outcome_unknown' || !undo.safeIfNothingHappened) return false;
   return Object.values(undo.with).every((source) => source.from === 'arguments');
 }

@@ -233,3 +233,60 @@ test('what somebody else wrote behind the last line is shown by verification', a
   await log.close();
   assert.equal((await verifyWithKey(dir.file())).report.fault?.fault, 'not_a_line');
 });
+
+test('the folder of a log is made when the log is opened', async () => {
+  using dir = new TempDir();
+  const log = await openLog(dir.file('logs/here/audit.jsonl'));
+  await log.append(decision(0));
+  await log.close();
+  assert.deepEqual(stepsOf(dir.file('logs/here/audit.jsonl')), [0]);
+});
+
+test('lines stay whole where another process appended to the file and the disk filled up', async (t) => {
+  using dir = new TempDir();
+  const disk = dir.file('disk');
+  mkdirSync(disk);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]).status !== 0)
+    return t.skip('no small file system can be mounted here');
+  try {
+    const file = join(disk, 'audit.jsonl');
+    const log = await openLog(file);
+    await log.append(decision(0));
+    appendFileSync(file, `${'x'.repeat(5000)}\n`);
+    await log.append(decision(1));
+    writeFileSync(join(disk, 'filler'), 'x'.repeat(30_000));
+    let written = 2;
+    for (; ; written++)
+      if ((await Promise.allSettled([log.append(decision(written))]))[0]?.status === 'rejected') break;
+    const steps = linesOf(file).flatMap((line) => /"step":(\d+)/.exec(line)?.[1] ?? []);
+    assert.deepEqual(
+      steps.map(Number),
+      Array.from({ length: written }, (_, step) => step),
+    );
+    rmSync(join(disk, 'filler'));
+    await untilUp(log);
+    await log.close();
+  } finally {
+    spawnSync('umount', [disk]);
+  }
+});
+
+test('of processes that start at once on a stale lock one writes, and the others say who does', async () => {
+  using dir = new TempDir();
+  writeFileSync(`${dir.file()}.lock`, 'left by a crash');
+  const ran = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const child = spawn(process.execPath, [WRITER, dir.file(), '3000'], { stdio: ['ignore', 'ignore', 'pipe'] });
+      let stderr = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+      const [code] = await once(child, 'close');
+      return { code: Number(code), stderr };
+    }),
+  );
+  const wrote = ran.filter(({ code }) => code === 0).length;
+  for (const { code, stderr } of ran) if (code !== 0) assert.match(stderr, /audit_locked/);
+  assert.ok(wrote >= 1);
+  assert.equal(stepsOf(dir.file()).length, wrote * 3000);
+  const { exit, report } = await verifyWithKey(dir.file());
+  assert.equal(exit, 0, report.why);
+});

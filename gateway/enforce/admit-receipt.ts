@@ -1,0 +1,300 @@
+import { performance } from 'node:perf_hooks';
+import { openView } from '../../policy/session.ts';
+import type { Tool } from '../../policy/tool.ts';
+import { encodeBase64url } from '../../receipts/base64url.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
+import {
+  evaluateReceipt,
+  type ReceiptCall,
+  type ReceiptClaim,
+  type ReceiptEvaluation,
+  type ReceiptFacts,
+  readReceipt,
+  type VerifiedReceipt,
+} from '../../receipts/receipt.ts';
+import type { EnforceAnswer, ToolReceipt } from '../exchange.ts';
+import type { Gateway } from '../gateway.ts';
+import { newSession, type Session } from '../sessions.ts';
+import { type ClaimRecord, type Conflict, type Operation, type SessionKey, StoreFault } from '../store/port.ts';
+import type { Allowed, Place } from './allowed.ts';
+import { isResendSafe, LEASE_MS, makeClaim, replayClaim } from './claims.ts';
+import { KEY_IN_FLIGHT, SESSION_BUSY } from './problems.ts';
+import { forAgent, type ReadCall } from './read-call.ts';
+import { enforceBeforeSending } from './receipt-limits.ts';
+
+/** What a receipt leads to: a call to send, a refusal, the stored answer of the first send, or a fault. */
+export type Admitted = Allowed | Exclude<EnforceAnswer, { kind: 'forwarded' | 'decided' }>;
+
+const MAX_ATTEMPTS = 8;
+
+/** The value that a request brings as its receipt: apart from the call, or as the carried history of a receipt route. */
+export function receiptOf(read: ReadCall): ReadCall['request']['receipt'] {
+  return read.request.receipt ?? read.request.members.history;
+}
+
+/**
+ * Admits a call by its receipt (docs/formats.md, "Receipts"), spending it in the commit that claims the call. With
+ * `spend: false` nothing is written but the decision's line.
+ */
+export async function admitReceipt(gateway: Gateway, asked: ReadCall, spend: boolean): Promise<Admitted> {
+  const read = forAgent(asked, agentOfReceipt(asked));
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const admitted = await admitOnce(gateway, read, spend);
+    if (admitted !== 'moved') return admitted;
+  }
+  return { kind: 'problem', problem: SESSION_BUSY };
+}
+
+/** The agent that the receipt's own entry names, for a call that names none; read before anything of it is believed. */
+function agentOfReceipt(read: ReadCall): string | undefined {
+  const value = receiptOf(read);
+  if (read.agent !== '' || typeof value !== 'object' || value === null || !('entries' in value)) return undefined;
+  const entries = value['entries'];
+  const last = Array.isArray(entries) ? entries.at(-1) : undefined;
+  if (typeof last !== 'object' || last === null || !('agent' in last)) return undefined;
+  return typeof last.agent === 'string' ? last.agent : undefined;
+}
+
+async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Promise<Admitted | 'moved'> {
+  const startedAt = performance.now();
+  const { loaded, request } = read;
+  const call = receiptCall(read);
+  const found = readReceipt(call, receiptOf(read), {
+    crypto: gateway.crypto,
+    now: gateway.now(),
+    audience: loaded.audience,
+    issuers: loaded.receiptIssuers,
+    cache: gateway.verified,
+    maxAgeMs: loaded.receipts.maxAgeMs,
+  });
+  if (!('verified' in found)) return tell(gateway, read, found.answer);
+  const { history } = found.verified;
+  const key: SessionKey = { issuer: history.issuer, caller: request.caller.name, session: history.session };
+  const own = history.issuer === loaded.issuer;
+  const session = await gateway.sessions.find(key);
+  const link = encodeBase64url(found.link);
+  const claim = await gateway.store.findClaim({ link });
+  const tool = read.tool;
+  const facts = await factsOf(gateway, read, found, session, claim, own);
+  const evaluated = evaluateReceipt(gateway.crypto, found, call, facts);
+  if (evaluated.answer.detail['fault'] === 'forked') await freeze(gateway, read, found, session);
+  if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
+  const held = enforceBeforeSending(gateway, read, tool, session);
+  if (held !== undefined) return tell(gateway, read, heldBack(evaluated.answer, held));
+  if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
+  if (evaluated.handling === 'replay' && claim !== undefined) return replayClaim(gateway, read, claim);
+  if (!spend) return tell(gateway, read, evaluated.answer);
+  const place = placeOf(found, key, session, link, own);
+  return claimIt(gateway, read, { evaluated, tool, place, claim, session, checkMs: performance.now() - startedAt });
+}
+
+function receiptCall(read: ReadCall): ReceiptCall {
+  return {
+    tool: read.tool?.id ?? read.call.tool,
+    reachable: read.tool !== undefined,
+    agent: read.call.agent ?? '',
+    agents: read.request.caller.agents,
+    arguments: read.canonical,
+  };
+}
+
+async function factsOf(
+  gateway: Gateway,
+  read: ReadCall,
+  receipt: VerifiedReceipt,
+  session: Session | undefined,
+  claim: ClaimRecord | undefined,
+  own: boolean,
+): Promise<ReceiptFacts> {
+  const { entry, verified } = receipt;
+  const { tool, loaded, request } = read;
+  const knownLinks = new Map<number, string>();
+  const steps = entry.step === 0 ? [0] : [entry.step - 1, entry.step];
+  if (session !== undefined && own) {
+    for (const step of await gateway.store.findSteps(session.record.sid, steps)) knownLinks.set(step.step, step.link);
+  }
+  for (const step of steps) {
+    const { issuer, session: name } = verified.history;
+    const kept = await gateway.store.findReceipt({ issuer, caller: request.caller.name, session: name, step });
+    if (kept !== undefined) knownLinks.set(step, kept.link);
+  }
+  // A frozen session has two lines, and no receipt of either is worth anything.
+  if (session?.record.frozen !== undefined) knownLinks.set(entry.step, '');
+  return {
+    foreign: own && session === undefined,
+    knownLinks,
+    claim: claimState(claim),
+    resendSafe: tool === undefined || !isResendSafe(tool) ? 'no' : tool.writes ? 'write' : 'read',
+    ...(own ? { policy: loaded.policy } : {}),
+  };
+}
+
+function claimState(claim: ClaimRecord | undefined): ReceiptClaim {
+  switch (claim?.state) {
+    case undefined:
+      return 'none';
+    case 'claimed':
+    case 'sending':
+      return 'in_flight';
+    case 'outcome_unknown':
+      return 'unknown';
+    case 'failed':
+      return claim.answer === undefined ? 'not_sent' : 'settled';
+    case 'ran':
+      return 'settled';
+  }
+}
+
+function placeOf(
+  receipt: VerifiedReceipt,
+  key: SessionKey,
+  session: Session | undefined,
+  link: string,
+  own: boolean,
+): Omit<Place, 'sid'> & { readonly sid: string | undefined } {
+  const { step, agent, run, undoes } = receipt.entry;
+  const at = { key, sid: session?.record.sid, step, link, agent, own };
+  return { ...at, ...(run === undefined ? {} : { run }), ...(undoes === undefined ? {} : { undoes }) };
+}
+
+interface Admission {
+  readonly evaluated: ReceiptEvaluation;
+  readonly tool: Tool;
+  readonly place: ReturnType<typeof placeOf>;
+  readonly claim: ClaimRecord | undefined;
+  readonly session: Session | undefined;
+  readonly checkMs: number;
+}
+
+/** Spends the receipt and claims the call, or takes the claim of an earlier send again, in one commit. */
+async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): Promise<Allowed | 'moved'> {
+  const { tool, claim: before, evaluated } = admission;
+  const now = gateway.now();
+  const opening = admission.session === undefined ? openFor(gateway, read, admission.place.key) : undefined;
+  const place: Place = { ...admission.place, sid: admission.place.sid ?? opening?.record.sid ?? '' };
+  const made = makeClaim(gateway, read, tool, place);
+  const claim = before === undefined ? made : { ...before, fence: before.fence + 1, owner: gateway.replica };
+  const taken = { leaseUntilMs: now + LEASE_MS, atMs: now, owner: gateway.replica } as const;
+  const { issuer, caller, session } = place.key;
+  const line = gateway.audit.prepare({
+    event: 'decision',
+    via: read.request.via,
+    decision: 'allow',
+    reasons: evaluated.answer.reasons,
+    policy: read.loaded.policy,
+    latency: { check: admission.checkMs },
+    issuer,
+    ...(evaluated.answer.resend ? { resend: true } : {}),
+    tool: tool.id,
+    agent: place.agent,
+    caller,
+    session,
+    step: place.step,
+    ...(read.request.route === undefined ? {} : { route: read.request.route }),
+  });
+  const untilMs = now + 2 * read.loaded.receipts.maxAgeMs;
+  const operations: readonly Operation[] = [
+    ...(opening === undefined ? [] : [opening.operation]),
+    ...(before === undefined
+      ? ([
+          { op: 'spend_receipt', key: { issuer, caller, session, step: place.step }, link: place.link, untilMs },
+          { op: 'claim', claim: made },
+        ] as const)
+      : ([{ op: 'retake_claim', link: before.link, fence: before.fence, from: [before.state], ...taken }] as const)),
+    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
+  ];
+  const result = await commitOrAbandon(gateway, operations, line);
+  if (!result.ok) return 'moved';
+  if (opening !== undefined) gateway.sessions.keep(opening.record);
+  return {
+    kind: 'allowed',
+    read,
+    tool,
+    place,
+    receipt: evaluated.answer,
+    claim: before === undefined ? made : { ...claim, state: 'sending' },
+    unwaited: false,
+    line,
+  };
+}
+
+async function commitOrAbandon(
+  gateway: Gateway,
+  operations: readonly Operation[],
+  line: ReturnType<Gateway['audit']['prepare']>,
+): Promise<{ readonly ok: true } | Conflict> {
+  try {
+    const result = await gateway.commit(operations);
+    if (!result.ok) gateway.audit.abandon(line);
+    return result;
+  } catch (error) {
+    if (error instanceof StoreFault && !error.maybe) gateway.audit.abandon(line);
+    throw error;
+  }
+}
+
+/** A row for a session that only its issuer has the history of: a home for claims, and what a fork freezes. */
+function openFor(
+  gateway: Gateway,
+  read: ReadCall,
+  key: SessionKey,
+): { record: Session['record']; operation: Operation } {
+  const { loaded } = read;
+  const now = gateway.now();
+  const made = { mode: 'carried', audience: loaded.audience, view: openView() } as const;
+  const record = newSession(key, made, gateway.random, now);
+  const liveSinceMs = now - loaded.sessions.carryMs;
+  return { record, operation: { op: 'open_session', session: record, maxLive: loaded.sessions.max, liveSinceMs } };
+}
+
+async function freeze(
+  gateway: Gateway,
+  read: ReadCall,
+  receipt: VerifiedReceipt,
+  session: Session | undefined,
+): Promise<void> {
+  if (session === undefined || session.record.frozen !== undefined) return;
+  const { history } = receipt.verified;
+  await gateway.commit([{ op: 'freeze_session', sid: session.record.sid, why: 'forked' }]);
+  gateway.sessions.forget(session.record);
+  await gateway.audit.append({
+    event: 'fork',
+    fault: 'forked',
+    session: history.session,
+    caller: read.request.caller.name,
+    issuer: history.issuer,
+    heads: [
+      session.record.head ?? { step: -1, link: '' },
+      { step: receipt.entry.step, link: encodeBase64url(receipt.link) },
+    ],
+  });
+}
+
+/** Answers without claiming anything; the decision is in the log all the same. */
+async function tell(
+  gateway: Gateway,
+  read: ReadCall,
+  answer: ToolReceipt,
+): Promise<{ kind: 'receipt'; receipt: ToolReceipt }> {
+  await gateway.audit.append({
+    event: 'decision',
+    via: read.request.via,
+    decision: answer.decision,
+    reasons: answer.reasons,
+    policy: read.loaded.policy,
+    latency: {},
+    tool: answer.tool,
+    agent: answer.agent,
+    caller: read.request.caller.name,
+    ...(answer.session === undefined ? {} : { session: answer.session }),
+    ...(answer.step === undefined ? {} : { step: answer.step }),
+    ...(read.request.route === undefined ? {} : { route: read.request.route }),
+  });
+  return { kind: 'receipt', receipt: answer };
+}
+
+/** A receipt that verified, for a call that the route's own limits hold back. */
+function heldBack(answer: ToolReceipt, held: { readonly reason: string; readonly detail: JsonObject }): ToolReceipt {
+  const { reason, detail } = held;
+  return { ...answer, decision: 'refuse', resend: false, reason, reasons: [reason], detail };
+}

@@ -1,0 +1,206 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { REASONS, type ReasonCode } from '../policy/reasons.ts';
+import type { Decision } from '../receipts/history.ts';
+import type { AuditLag } from './audit/options.ts';
+import type { CallOutcome } from './exchange.ts';
+import type { ClaimState, UndoState } from './store/port.ts';
+import { TallyTable } from './tally.ts';
+
+/** What of the store is counted at each scrape. */
+interface StoreCounts {
+  readonly claims: Readonly<Partial<Record<ClaimState, number>>>;
+  readonly undos: Readonly<Partial<Record<UndoState, number>>>;
+  /** Confirmations that wait for an approver. */
+  readonly heldConfirmations: number;
+}
+
+/** Where gauges are read from when Prometheus asks; each may be absent while its part is not running. */
+export interface MetricSources {
+  readonly storeCounts?: () => Promise<StoreCounts>;
+  /** Commits that wait in this process. */
+  readonly storeWaiting?: () => number;
+  readonly storeIsUp?: () => boolean;
+  readonly auditLag?: () => AuditLag;
+  /** Live sessions in memory. */
+  readonly sessions?: () => number;
+}
+
+/** Seconds: a check is microseconds, a commit milliseconds, an upstream anything. */
+const CHECK_BUCKETS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05];
+const STORE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
+const UPSTREAM_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+const CLAIM_STATES: readonly ClaimState[] = ['claimed', 'sending', 'ran', 'failed', 'outcome_unknown'];
+const UNDO_STATES: readonly UndoState[] = ['undo_pending', 'undoing', 'compensated', 'undo_unknown', 'needs_person'];
+const DECISIONS: readonly Decision[] = ['allow', 'confirm', 'refuse'];
+const OUTCOMES: readonly CallOutcome[] = ['ran', 'failed', 'outcome_unknown'];
+const CODES = Object.keys(REASONS) as readonly ReasonCode[];
+
+/** Label of what the catalogue lacks: callers choose the names that they ask for, and must not choose how many series there are. */
+const OTHER_TOOL = 'other';
+const PROBLEM_CODES_MAX = 100;
+
+/**
+ * The gateway's metrics in the Prometheus text format. Counting a call adds to numbers in memory; what labels they have
+ * is worked out when Prometheus asks. No label holds what a caller may choose freely.
+ */
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #decisions = new TallyTable(['tool', 'decision', 'reason'], [DECISIONS, CODES]);
+  readonly #outcomes = new TallyTable(['tool', 'outcome'], [OUTCOMES]);
+  readonly #check: Histogram;
+  readonly #store: Histogram;
+  readonly #upstream: Histogram;
+  readonly #reloads: Counter<'result'>;
+  readonly #loadedAt: Gauge;
+  readonly #problems: Counter<'problem'>;
+  readonly #problemCodes = new Set<string>();
+  readonly #refresh: readonly Refresh[];
+  #tools: ReadonlySet<string> = new Set();
+
+  constructor(sources: MetricSources = {}) {
+    const registers = [this.#registry];
+    collectDefaultMetrics({ register: this.#registry });
+    this.#decisions.expose('toolgate_decisions_total', 'Calls decided, by tool, decision and reason.', registers);
+    this.#outcomes.expose('toolgate_outcomes_total', 'Outcomes of calls that the gateway forwarded.', registers);
+    const histogram = (name: string, help: string, buckets: readonly number[]): Histogram =>
+      new Histogram({ name, help, buckets: [...buckets], registers });
+    this.#check = histogram('toolgate_check_seconds', 'Time that the check of a call took.', CHECK_BUCKETS);
+    this.#store = histogram('toolgate_store_seconds', 'Time that a call waited for the store.', STORE_BUCKETS);
+    this.#upstream = histogram(
+      'toolgate_upstream_seconds',
+      'Time that a call waited for its upstream.',
+      UPSTREAM_BUCKETS,
+    );
+    this.#problems = new Counter({
+      name: 'toolgate_problems_total',
+      help: 'Requests answered with a problem and not decided.',
+      labelNames: ['problem'],
+      registers,
+    });
+    this.#reloads = new Counter({
+      name: 'toolgate_config_reloads_total',
+      help: 'Times that a configuration was taken or refused.',
+      labelNames: ['result'],
+      registers,
+    });
+    for (const result of ['taken', 'refused']) this.#reloads.inc({ result }, 0);
+    this.#loadedAt = new Gauge({
+      name: 'toolgate_config_loaded_timestamp_seconds',
+      help: 'When the configuration in force was taken.',
+      registers,
+    });
+    this.#refresh = [exposeStore(registers, sources), exposeAudit(registers, sources)];
+  }
+
+  /** The tools that have a label of their own; all others are counted as one. Called when a configuration is taken. */
+  setTools(ids: Iterable<string>): void {
+    this.#tools = new Set(ids);
+  }
+
+  /** A call was decided; `code` is that of its first reason. */
+  decided(tool: string | undefined, decision: Decision, code: ReasonCode): void {
+    this.#decisions.add(this.#label(tool), DECISIONS.indexOf(decision) * CODES.length + CODE_INDEX[code]);
+  }
+
+  /** The outcome of a forwarded call is known. */
+  settled(tool: string | undefined, outcome: CallOutcome): void {
+    this.#outcomes.add(this.#label(tool), OUTCOMES.indexOf(outcome));
+  }
+
+  /** Milliseconds of each part of a call. */
+  checkTook(ms: number): void {
+    this.#check.observe(ms / 1000);
+  }
+
+  storeTook(ms: number): void {
+    this.#store.observe(ms / 1000);
+  }
+
+  upstreamTook(ms: number): void {
+    this.#upstream.observe(ms / 1000);
+  }
+
+  /** A request was answered with a problem; `code` stands behind `urn:toolgate:`. */
+  problem(code: string): void {
+    const known = this.#problemCodes.has(code) || this.#problemCodes.size < PROBLEM_CODES_MAX;
+    if (known) this.#problemCodes.add(code);
+    this.#problems.inc({ problem: known ? code : 'other' });
+  }
+
+  configTaken(nowMs: number): void {
+    this.#reloads.inc({ result: 'taken' });
+    this.#loadedAt.set(nowMs / 1000);
+  }
+
+  configRefused(): void {
+    this.#reloads.inc({ result: 'refused' });
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** The body of `GET /metrics`. */
+  async render(): Promise<string> {
+    for (const refresh of this.#refresh) await refresh();
+    return this.#registry.metrics();
+  }
+
+  #label(tool: string | undefined): string {
+    return tool !== undefined && this.#tools.has(tool) ? tool : OTHER_TOOL;
+  }
+}
+
+const CODE_INDEX: Readonly<Record<ReasonCode, number>> = Object.fromEntries(
+  CODES.map((code, i) => [code, i]),
+) as Readonly<Record<ReasonCode, number>>;
+
+/** What brings gauges up to date before they are read: they are read in any order, and some come from one question. */
+type Refresh = () => void | Promise<void>;
+
+function exposeStore(registers: readonly Registry[], sources: MetricSources): Refresh {
+  const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []): Gauge<L> =>
+    new Gauge<L>({ name, help, labelNames, registers: [...registers] });
+  const up = gauge('toolgate_store_up', '1 while the store takes commits.');
+  const waiting = gauge('toolgate_store_waiting_commits', 'Commits of this process that wait for the store.');
+  const sessions = gauge('toolgate_sessions', 'Sessions that this process has in memory.');
+  const claims = gauge('toolgate_claims', 'Claims of calls, by state.', ['state']);
+  const unknown = gauge('toolgate_unknown_outcomes', 'Calls of which nobody knows whether they ran.');
+  const undos = gauge('toolgate_undos', 'Steps of failed runs, by the state of their undo.', ['state']);
+  const held = gauge('toolgate_held_confirmations', 'Calls that wait for an approver.');
+  const age = gauge(
+    'toolgate_store_counts_age_seconds',
+    'How long ago the store could last be counted; the counts of claims, undos and confirmations are as old.',
+  );
+  let countedAtMs = performance.now();
+  return async () => {
+    if (sources.storeIsUp !== undefined) up.set(sources.storeIsUp() ? 1 : 0);
+    if (sources.storeWaiting !== undefined) waiting.set(sources.storeWaiting());
+    if (sources.sessions !== undefined) sessions.set(sources.sessions());
+    // A store that cannot be asked must not take the other metrics with it: its counts stay, and their age tells.
+    const counts = await sources.storeCounts?.().catch(() => undefined);
+    if (counts !== undefined) {
+      countedAtMs = performance.now();
+      for (const state of CLAIM_STATES) claims.set({ state }, counts.claims[state] ?? 0);
+      unknown.set(counts.claims.outcome_unknown ?? 0);
+      for (const state of UNDO_STATES) undos.set({ state }, counts.undos[state] ?? 0);
+      held.set(counts.heldConfirmations);
+    }
+    age.set((performance.now() - countedAtMs) / 1000);
+  };
+}
+
+function exposeAudit(registers: readonly Registry[], sources: MetricSources): Refresh {
+  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers: [...registers] });
+  const unsigned = gauge('toolgate_audit_unsigned_lines', 'Audit lines that no checkpoint covers yet.');
+  const waiting = gauge('toolgate_audit_waiting_lines', 'Audit lines that wait to be written.');
+  const down = gauge('toolgate_audit_down_seconds', 'How long the audit log cannot be written; 0 while it can.');
+  return () => {
+    const lag = sources.auditLag?.();
+    if (lag === undefined) return;
+    unsigned.set(lag.unsigned);
+    waiting.set(lag.waiting);
+    down.set(lag.downSinceMs === undefined ? 0 : Math.max(0, Date.now() - lag.downSinceMs) / 1000);
+  };
+}

@@ -1,0 +1,180 @@
+import type { Operation } from '../../policy/openapi/operation.ts';
+import { readRequest } from '../../policy/openapi/reading.ts';
+import type { RequestBody } from '../../policy/openapi/request.ts';
+import type { SchemaFault } from '../../policy/schema/walk.ts';
+import { parseJson } from '../../receipts/json.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
+import type { RuntimeRoute } from '../catalogue/runtime-route.ts';
+import { enforce } from '../enforce.ts';
+import type { EnforceAnswer, EnforceRequest, Problem } from '../exchange.ts';
+import { writeRouteAnswer } from '../http/answer.ts';
+import { callerOf } from '../http/authenticate.ts';
+import { readJsonBody } from '../http/body.ts';
+import { type CallHeaders, readCallHeaders } from '../http/call-headers.ts';
+import type { EdgeExchange } from '../http/edge-exchange.ts';
+import { fault } from '../http/problems.ts';
+import { forwardedHeaders } from '../http/upstream-headers.ts';
+import type { HttpOperations } from './http-operations.ts';
+import type { Route, RouteContext } from './route-table.ts';
+
+type Caller = EnforceRequest['caller'];
+
+/** A route over a plain HTTP backend: a request is turned into a call and back, and nothing else reaches the backend. */
+export class HttpRoute implements Route {
+  readonly name: string;
+  readonly path: string;
+  readonly #route: RuntimeRoute;
+  readonly #operations: HttpOperations;
+  readonly #passed: ReadonlySet<string>;
+  readonly #isTrustedProxy: (address: string) => boolean;
+
+  constructor(route: RuntimeRoute, operations: HttpOperations, isTrustedProxy: (address: string) => boolean) {
+    this.name = route.name;
+    this.path = route.path;
+    this.#route = route;
+    this.#operations = operations;
+    const passed = new Set([...route.headers, 'accept']);
+    if (route.passAuthorization) passed.add('authorization');
+    this.#passed = passed;
+    this.#isTrustedProxy = isTrustedProxy;
+  }
+
+  async handle(exchange: EdgeExchange, context: RouteContext): Promise<void> {
+    const identity = context.authenticate(exchange.header('authorization'));
+    if ('problem' in identity) return exchange.problem(identity.problem);
+    const caller = callerOf(identity);
+    if ('problem' in caller) return exchange.problem(caller.problem);
+    const headers = readCallHeaders(exchange);
+    if ('problem' in headers) return this.#refuse(exchange, context, caller, headers.problem);
+    const match = this.#operations.router.match(exchange.method, exchange.path.slice(this.path.length + 1).split('/'));
+    if (match.kind === 'match') {
+      const read = await this.#read(exchange, match.operation, match.rawParameters);
+      if ('problem' in read) return this.#refuse(exchange, context, caller, read.problem);
+      return this.#enforce(exchange, context, { caller, headers, tool: match.operation.name, ...read });
+    }
+    const allowed =
+      match.kind === 'method' ? this.#reachableMethods(exchange, context, caller, headers, match.allowed) : [];
+    if (allowed.length > 0) {
+      const problem = fault('method_not_allowed', `this path takes ${allowed.join(', ')}`);
+      await this.#log(context, caller, problem);
+      return exchange.problem(problem, allowed);
+    }
+    // Nothing that matches no tool is forwarded; that it was tried stands in the history.
+    const tool = `${this.name}/${exchange.method} (no tool)`;
+    return this.#enforce(exchange, context, { caller, headers, tool, args: {}, faults: [] });
+  }
+
+  /** Methods of the same path whose tools this caller reaches: what else exists is not told. */
+  #reachableMethods(
+    exchange: EdgeExchange,
+    { gateway }: RouteContext,
+    caller: Caller,
+    { members }: CallHeaders,
+    methods: readonly string[],
+  ): readonly string[] {
+    const agents =
+      members.agent === undefined ? [...caller.agents] : [members.agent].filter((a) => caller.agents.has(a));
+    const segments = exchange.path.slice(this.path.length + 1).split('/');
+    return methods.filter((method) => {
+      const match = this.#operations.router.match(method, segments);
+      const tool = match.kind === 'match' ? gateway.loaded.catalogue.tools.get(match.operation.name) : undefined;
+      return tool !== undefined && agents.some((agent) => tool.agents.has(agent));
+    });
+  }
+
+  async #read(
+    exchange: EdgeExchange,
+    operation: Operation,
+    rawParameters: ReadonlyMap<string, string>,
+  ): Promise<{ readonly args: JsonObject; readonly faults: readonly SchemaFault[] } | { readonly problem: Problem }> {
+    const body = await this.#readBody(exchange, operation);
+    if (body !== undefined && 'problem' in body) return body;
+    const read = readRequest(operation, {
+      rawParameters,
+      rawQuery: exchange.query === '' ? undefined : exchange.query,
+      header: (name) => {
+        const value = exchange.header(name);
+        return value === undefined ? [] : [value];
+      },
+      body,
+      parseJson,
+    });
+    return read.ok ? { args: read.value, faults: [] } : { args: {}, faults: read.faults };
+  }
+
+  async #readBody(
+    exchange: EdgeExchange,
+    operation: Operation,
+  ): Promise<RequestBody | { readonly problem: Problem } | undefined> {
+    if (!exchange.hasBody) return undefined;
+    if (operation.body === undefined) {
+      return { problem: fault('body_not_expected', `\`${operation.name}\` takes no body; leave it out`) };
+    }
+    const read = await readJsonBody(exchange, this.#route.limitBytes);
+    return 'problem' in read ? read : { kind: 'json', value: read.value };
+  }
+
+  async #enforce(
+    exchange: EdgeExchange,
+    { gateway }: RouteContext,
+    call: {
+      readonly caller: Caller;
+      readonly headers: CallHeaders;
+      readonly tool: string;
+      readonly args: JsonObject;
+      readonly faults: readonly SchemaFault[];
+    },
+  ): Promise<void> {
+    const { members, receipt, wantEntry } = call.headers;
+    const { verify } = this.#route;
+    if (verify === 'check' && receipt !== undefined) {
+      return exchange.problem(
+        fault('bad_member', 'this route checks each call itself and takes no receipt; leave `Toolgate-Receipt` out'),
+      );
+    }
+    const traceparent = exchange.header('traceparent');
+    const answer: EnforceAnswer = await enforce(gateway, {
+      caller: call.caller,
+      tool: call.tool,
+      arguments: call.args,
+      faults: call.faults,
+      members,
+      byReceipt: verify === 'receipt' || (verify === 'either' && receipt !== undefined),
+      ...(receipt === undefined ? {} : { receipt }),
+      purpose: 'forward',
+      via: 'route',
+      route: this.name,
+      wantEntry,
+      gone: exchange.gone,
+      passedHeaders: this.#passedHeaders(exchange),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    });
+    await writeRouteAnswer(exchange, answer, this.#route.timeoutMs);
+  }
+
+  /** The headers that the route names, and who forwarded the request: nothing else that a caller sent goes upstream. */
+  #passedHeaders(exchange: EdgeExchange): readonly string[] {
+    const passed = forwardedHeaders(exchange, this.#isTrustedProxy);
+    const raw = exchange.request.rawHeaders;
+    for (let at = 0; at + 1 < raw.length; at += 2) {
+      const name = (raw[at] ?? '').toLowerCase();
+      if (this.#passed.has(name)) passed.push(name, raw[at + 1] ?? '');
+    }
+    return passed;
+  }
+
+  async #refuse(exchange: EdgeExchange, context: RouteContext, caller: Caller, problem: Problem): Promise<void> {
+    await this.#log(context, caller, problem);
+    exchange.problem(problem);
+  }
+
+  /** A malformed request of a known caller is in the audit log; where that cannot be written, the answer is still a refusal. */
+  async #log({ gateway }: RouteContext, caller: Caller, problem: Problem): Promise<void> {
+    const event = { event: 'problem', problem: problem.code, status: problem.status } as const;
+    try {
+      await gateway.audit.append({ ...event, route: this.name, caller: caller.name });
+    } catch (error) {
+      gateway.log.error({ err: error, problem: problem.code }, 'a refused request is not in the audit log');
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
+import { reload } from '../../gateway/catalogue/reload.ts';
+import { watchConfig } from '../../gateway/config/watch.ts';
+import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
+
+const TEXT = `listen: 127.0.0.1:8080
+agents: {desk: {}}
+routes:
+  - name: shop
+    upstream: http://127.0.0.1:9100
+    upstream_headers: {Authorization: "file:token"}
+    http: [{name: get_order, method: GET, path: "/orders/{order_id}"}]
+`;
+
+test('a reload gives the whole next configuration, or nothing', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'toolgate-config-'));
+  context.after(() => rmSync(path, { recursive: true }));
+  const file = join(path, 'gateway.yaml');
+  const deps = catalogueDeps();
+  writeFileSync(join(path, 'token'), 'one\n');
+  writeFileSync(file, TEXT);
+  const first = (await loadGateway(file, { env: {} }, deps)).loaded;
+  assert.ok(first !== undefined);
+
+  writeFileSync(join(path, 'token'), 'two\n');
+  writeFileSync(file, TEXT.replace('/orders/{order_id}', '/order/{order_id}'));
+  const { next, problems } = await reload(first, { env: {} }, deps);
+  assert.deepEqual(problems, []);
+  assert.equal(next?.built.routes[0]?.operations[0]?.pathTemplate, '/order/{order_id}');
+  assert.equal(next?.config.routes[0]?.upstreamHeaders[0]?.value.reveal(), 'two');
+  assert.equal(first.built.routes[0]?.operations[0]?.pathTemplate, '/orders/{order_id}');
+
+  writeFileSync(file, TEXT.replace('method: GET', 'method: POST'));
+  const faulty = await reload(first, { env: {} }, deps);
+  assert.equal(faulty.next, undefined);
+  assert.ok(
+    faulty.problems.some(({ code, line, column }) => code === 'writes_not_said' && line === 7 && column === 12),
+  );
+
+  writeFileSync(file, TEXT.replace('8080', '8081'));
+  const moved = await reload(first, { env: {} }, deps);
+  assert.equal(moved.next, undefined);
+  assert.deepEqual(
+    moved.problems.map(({ code, line, column }) => [code, line, column]),
+    [['needs_restart', 1, 9]],
+  );
+
+  rmSync(file);
+  assert.equal((await reload(first, { env: {} }, deps)).next, undefined);
+});
+
+test('a watch tells a change of content once, also of a file that is replaced or that the configuration refers to', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'toolgate-config-'));
+  context.after(() => rmSync(path, { recursive: true }));
+  const [file, token] = [join(path, 'gateway.yaml'), join(path, 'token')];
+  writeFileSync(file, TEXT);
+  writeFileSync(token, 'one');
+  let told = 0;
+  const watch = watchConfig([file, token], () => (told += 1), { debounceMs: 20, pollMs: 50 });
+  context.after(() => watch.close());
+  const until = async (count: number): Promise<void> => {
+    for (let waited = 0; told < count && waited < 5000; waited += 20) await sleep(20);
+    await sleep(120);
+    assert.equal(told, count);
+  };
+  await sleep(50);
+  writeFileSync(file, TEXT);
+  await until(0);
+  writeFileSync(join(path, 'new'), `${TEXT}# changed\n`);
+  renameSync(join(path, 'new'), file);
+  await until(1);
+  writeFileSync(token, 'two');
+  await until(2);
+  writeFileSync(join(path, 'other'), 'of no concern');
+  await until(2);
+  watch.follow([file, join(path, 'other')]);
+  await sleep(50);
+  writeFileSync(join(path, 'other'), 'of concern now');
+  await until(3);
+});

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkText, fuzzText, randomFrom, seedTexts } from './rulebook-fuzz.ts';
+
+const BUDGET_MS = 2000;
+
+test('texts that were never meant as rulebooks compile or are refused, and never crash or hang', () => {
+  const seeds = seedTexts();
+  assert.ok(seeds.length > 60);
+  const started = performance.now();
+  let tried = 0;
+  for (let seed = 1; performance.now() - started < BUDGET_MS; seed += 1) {
+    const random = randomFrom(seed);
+    const text = fuzzText(random, seeds);
+    const before = performance.now();
+    try {
+      checkText(text, random);
+    } catch (error) {
+      throw new Error(`seed ${seed}`, { cause: error });
+    }
+    assert.ok(performance.now() - before < 1000, `seed ${seed} took too long`);
+    tried += 1;
+  }
+  assert.ok(tried > 50, `only ${tried} texts were tried`);
+});
