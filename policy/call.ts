@@ -1,6 +1,7 @@
 import type { Outcome } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import type { Catalogue } from './catalogue.ts';
+import type { ToolAnswer, Usage } from './conditions/condition.ts';
 import type { SchemaFault } from './schema/walk.ts';
 import type { SessionView } from './session.ts';
 import type { Tool } from './tool.ts';
@@ -121,6 +122,10 @@ export interface Snapshot {
   readonly digests: { readonly arguments: string; readonly origins: string };
   /** Milliseconds since 1970. */
   readonly nowMs: number;
+  /** What is counted in the buckets of the tool's limits; absent where nothing was counted, which is as `unknown`. */
+  readonly usage?: Usage;
+  /** What the tools that the call's rules read answered in this session, newest first. */
+  readonly answers?: readonly ToolAnswer[];
   readonly step7: ConditionGate;
   readonly step8: RulebookGate;
 }
