@@ -54,4 +54,6 @@ export interface Loaded {
   readonly idempotencyRequired: ReadonlySet<string>;
   readonly conditions: ConditionGate;
   readonly rulebook: RulebookGate;
+  /** Tools whose answers in the session the rules of a tool read. */
+  readonly answersRead: (toolId: string) => readonly string[];
 }

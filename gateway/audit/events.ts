@@ -71,7 +71,7 @@ interface DecisionEvent extends CallNames {
 }
 
 /** What became of an allowed call. */
-interface OutcomeEvent extends CallNames {
+export interface OutcomeEvent extends CallNames {
   readonly event: 'outcome';
   readonly outcome: CallOutcome | 'compensated';
   /** Who says so. */

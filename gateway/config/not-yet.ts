@@ -16,7 +16,6 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   'routes.*.tools.*.currency': 'limits of what is spent are not enforced by this version',
   'routes.*.tools.*.filter': 'filters are not applied by this version',
   'routes.*.tools.*.outcome': 'outcomes are not followed by this version',
-  rulebook: 'rulebooks are not enforced by this version',
   facts: 'facts are not read by this version',
   licence: 'licences are not enforced by this version',
   workers: 'this version serves from one process',

@@ -1,12 +1,16 @@
+import type { RulebookRecord } from '../../policy/rulebook/record.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { policyDigest } from '../../receipts/digest.ts';
+import { parseJson } from '../../receipts/json.ts';
+import type { JsonValue } from '../../receipts/json-value.ts';
 import type { BuiltCatalogue } from '../catalogue/build.ts';
 import { policyMaterial } from '../catalogue/policy-material.ts';
 import type { Config } from '../config/config.ts';
 import type { Upstream } from '../exchange.ts';
 import type { Loaded } from '../loaded.ts';
 import { makeIssuers } from './issuers.ts';
+import { makeRulebookPart } from './rulebook.ts';
 import { unwatchedReads } from './unwatched.ts';
 
 /** What the making of a `Loaded` needs beside the config. */
@@ -15,6 +19,8 @@ export interface LoadServices {
   readonly signing: SigningKey;
   /** Opens the upstream of each route, by server name. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** The compiled rulebook; absent where there is none. */
+  readonly rulebook: RulebookRecord | undefined;
   /** Where an approver decides a confirmation; its id follows behind a slash. */
   readonly approveAt: string;
 }
@@ -23,6 +29,7 @@ export interface LoadServices {
 export function makeLoaded(config: Config, built: BuiltCatalogue, services: LoadServices): Loaded {
   const { crypto, signing } = services;
   const issuers = makeIssuers(crypto, config, signing, built.issuers);
+  const rulebook = makeRulebookPart(services.rulebook, config, built);
   const limited = new Set(
     [...built.settings.values()]
       .filter(({ limits, spend, outcome, filter }) => limits.length + spend.length > 0 || outcome || filter)
@@ -34,7 +41,7 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     issuer: config.keys.id,
     catalogue: built.catalogue,
     settings: { language: config.language, taintPolicy: config.taintPolicy },
-    policy: policyDigest(crypto, canonicalize(policyMaterial(config, built))),
+    policy: policyDigest(crypto, canonicalize(policyMaterial(config, built, plain(services.rulebook)))),
     signing,
     ownKeys: issuers.ownKeys,
     checkIssuers: issuers.check,
@@ -56,7 +63,8 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     timeoutMs: timeouts(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),
     conditions: () => undefined,
-    rulebook: () => undefined,
+    rulebook: rulebook.gate,
+    answersRead: rulebook.reads,
   };
 }
 
@@ -71,3 +79,8 @@ function timeouts(built: BuiltCatalogue): Loaded['timeoutMs'] {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+
+/** A record is plain JSON, whatever its type says. */
+function plain(record: RulebookRecord | undefined): JsonValue {
+  return record === undefined ? null : parseJson(JSON.stringify(record));
+}

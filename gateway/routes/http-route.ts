@@ -154,7 +154,7 @@ export class HttpRoute implements Route {
 
   /** The headers that the route names, and who forwarded the request: nothing else that a caller sent goes upstream. */
   #passedHeaders(exchange: EdgeExchange): readonly string[] {
-    const passed = forwardedHeaders(exchange, this.#isTrustedProxy);
+    const passed = [...forwardedHeaders(exchange, this.#isTrustedProxy)];
     const raw = exchange.request.rawHeaders;
     for (let at = 0; at + 1 < raw.length; at += 2) {
       const name = (raw[at] ?? '').toLowerCase();

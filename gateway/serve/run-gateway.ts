@@ -1,5 +1,6 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import type { RulebookRecord } from '../../policy/rulebook/record.ts';
 import type { SigningKey } from '../../receipts/crypto.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { type ApiHandler, createApi } from '../api/app.ts';
@@ -16,6 +17,7 @@ import { fault } from '../http/problems.ts';
 import { createEdgeServer, type EdgeOptions, type EdgeServer } from '../http/server.ts';
 import { catalogueDeps } from '../load/catalogue-deps.ts';
 import { makeLoaded } from '../load/make-loaded.ts';
+import { loadRulebook } from '../load/rulebook.ts';
 import { readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
@@ -120,19 +122,23 @@ async function openStoreOf({ store }: Config, health: StoreHealth): Promise<Stor
 interface Read {
   readonly config: Config;
   readonly built: BuiltCatalogue;
+  readonly rulebook: RulebookRecord | undefined;
 }
 
 async function load(options: RunOptions): Promise<Read> {
   const { loaded, problems } = await loadGateway(options.configFile, { env: options.env }, catalogueDeps());
   if (loaded === undefined) throw new ConfigRefused(problems);
-  options.onProblems?.(problems);
-  return loaded;
+  const rulebook = await loadRulebook(loaded.config, loaded.built);
+  const all = [...problems, ...rulebook.problems];
+  if (rulebook.problems.some(({ severity }) => severity === 'error')) throw new ConfigRefused(all);
+  options.onProblems?.(all);
+  return { ...loaded, rulebook: rulebook.record };
 }
 
-function makeSurface({ config, built }: Read, signing: SigningKey, url: string): Surface {
+function makeSurface({ config, built, rulebook }: Read, signing: SigningKey, url: string): Surface {
   const { table: routes, upstreams } = openRoutes(config, built);
   const approveAt = `${config.console.url ?? url}/console/confirmations`;
-  const loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt });
+  const loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook });
   const authenticate = createAuthenticator({
     credentials: config.credentials,
     approvers: config.approvers,

@@ -16,6 +16,13 @@ export interface TestGateway extends RunningGateway {
   reconfigure(config: object): ReturnType<RunningGateway['reload']>;
 }
 
+export interface TestOptions {
+  /** A folder that stays when the gateway is closed; else it has one of its own. */
+  readonly folder?: string;
+  /** Files beside the config, by name. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
 export interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -32,8 +39,10 @@ export interface TestAnswer {
 }
 
 /** Starts a gateway with a config (what it leaves out is put in: a free port, keys, store and log in its own folder). */
-export async function startTestGateway(config: object, folder?: string): Promise<TestGateway> {
+export async function startTestGateway(config: object, options: TestOptions = {}): Promise<TestGateway> {
+  const { folder, files = {} } = options;
   const own = folder ?? (await mkdtemp(join(tmpdir(), 'toolgate-')));
+  for (const [name, text] of Object.entries(files)) await writeFile(join(own, name), text);
   const configFile = join(own, 'gateway.yaml');
   await writeConfig(configFile, config);
   const log = createLog({ level: 'silent' });

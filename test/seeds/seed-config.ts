@@ -16,6 +16,9 @@ interface ShopFile {
 
 export const SHOP: ShopFile = readVector<ShopFile>('shop.json');
 
+/** The files that the shop's config names. */
+export const SHOP_FILES: Readonly<Record<string, string>> = { 'policy.co': SHOP.rulebook };
+
 /** What a scenario changes of the shop. */
 export interface ShopChange {
   readonly language?: string;
@@ -40,6 +43,7 @@ export function shopConfig(upstream: string, change: ShopChange = {}): Record<st
     tenant: 'shop',
     audience: 'shop-gateway',
     language: change.language ?? 'en',
+    rulebook: './policy.co',
     ...change.settings,
     agents: Object.fromEntries(Object.entries(SHOP.agents).map(([name, { privilege }]) => [name, { privilege }])),
     routes: [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { type Answer, Carried, type Driver, IN_PROCESS, OVER_HTTP } from './driver.ts';
-import { readVector, type ShopChange, shopConfig, type Words } from './seed-config.ts';
+import { readVector, SHOP_FILES, type ShopChange, shopConfig, type Words } from './seed-config.ts';
 
 /** Nothing is forwarded by a check; the port is one that nobody listens on. */
 const NOWHERE = 'http://127.0.0.1:9';
@@ -49,7 +49,7 @@ for (const driver of [IN_PROCESS, OVER_HTTP]) {
 }
 
 async function play(driver: Driver, scenario: Scenario): Promise<void> {
-  const gateway = await startTestGateway(shopConfig(NOWHERE, changeOf(scenario)));
+  const gateway = await startTestGateway(shopConfig(NOWHERE, changeOf(scenario)), { files: SHOP_FILES });
   try {
     const carried = new Carried(scenario.session);
     const answers: Answer[] = [];
