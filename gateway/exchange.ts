@@ -122,6 +122,8 @@ export type EnforceAnswer =
       /** The idempotency key of a write. */
       readonly upstreamKey?: string;
       readonly answer: UpstreamAnswer;
+      /** How many records of the answer the tool's filter held back; absent where it has none. */
+      readonly heldBack?: number;
       /** Settles once the outcome is stored. An adapter that answers whole waits for it before its last byte. */
       readonly outcome: Promise<CallOutcome>;
     }
@@ -161,6 +163,8 @@ export interface UpstreamCall {
   readonly passedHeaders: readonly string[];
   readonly traceparent?: string;
   readonly timeoutMs: number;
+  /** Something reads the answer: it is read whole, up to the largest answer that is kept. */
+  readonly whole: boolean;
   /** Ends the call (a read whose client went away). */
   readonly abort?: AbortSignal;
   readonly onSending?: () => Promise<void>;

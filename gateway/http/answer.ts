@@ -121,9 +121,10 @@ async function writeForwarded(exchange: EdgeExchange, forwarded: Forwarded, stal
   exchange.answer({ status: answer.status, headers, body: answer.body });
 }
 
-function forwardedHeaders({ check, receipt, upstreamKey }: Forwarded): string[] {
+function forwardedHeaders({ check, receipt, upstreamKey, heldBack }: Forwarded): string[] {
   const step = check ?? receipt;
   const headers = callHeaders('allow', step?.session, step?.step, upstreamKey);
+  if (heldBack !== undefined) headers.push('toolgate-held-back', String(heldBack));
   if (check?.entry !== undefined) headers.push('toolgate-entry', inHeader(check.entry));
   if (check?.history !== undefined) headers.push('toolgate-history', inHeader(check.history));
   return headers;
