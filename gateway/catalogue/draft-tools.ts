@@ -6,7 +6,7 @@ import { suggest } from '../config/suggest.ts';
 import { checkOwnSchema } from './own-schema.ts';
 import { type CompileSchema, type ToolDraft, withoutArgument } from './tool-draft.ts';
 import type { RouteSource, ToolSource } from './tool-source.ts';
-import { isGlob, matchesGlob, type ToolWords, wordsFor } from './words.ts';
+import { isGlob, matchesGlob, type ToolWords, withoutLoweringGlobs, wordsFor } from './words.ts';
 
 /** Longest `server__tool` of an MCP endpoint. */
 const MAX_NAME = 128;
@@ -36,7 +36,7 @@ function draftTool(
   log: ProblemLog,
 ): ToolDraft | undefined {
   const id = `${route.name}/${source.name}`;
-  const words = wordsFor(route, source.name, source.path, log);
+  const words = readWords(route, source, id, log);
   const { said } = words;
   if (route.name.length + 2 + source.name.length > MAX_NAME) {
     log.error(
@@ -95,6 +95,21 @@ function draftTool(
     agents: readAgents(id, route, words, log),
     watched: new Set(),
   };
+}
+
+function readWords(route: RouteConfig, source: ToolSource, id: string, log: ProblemLog): ToolWords {
+  const all = wordsFor(route, source.name, source.path, log);
+  if (source.pinned) return all;
+  const { words, left } = withoutLoweringGlobs(all);
+  for (const word of left) {
+    log.warning(
+      'glob_on_unpinned',
+      all.pathOf(word),
+      `\`${word}\` of a glob is not applied to \`${id}\`, whose definition is not pinned; name the tool, or pin it`,
+      'key',
+    );
+  }
+  return words;
 }
 
 function compileAt(

@@ -43,6 +43,7 @@ function toolOf(call: RawHttpCall, template: PathTemplate, path: ConfigPath, log
     ...(call.result === undefined ? {} : { result: call.result }),
     ...(call.writes !== undefined ? { writes: { said: call.writes } } : reads ? { writes: { assumed: false } } : {}),
     readsOutside: false,
+    pinned: true,
     operation: { method: call.method, path: template },
     path,
   };

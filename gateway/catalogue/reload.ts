@@ -22,6 +22,7 @@ const FIXED: readonly { readonly path: ConfigPath; readonly of: (config: Config)
   { path: ['tenant'], of: ({ tenant }) => tenant },
   { path: ['audience'], of: ({ audience }) => audience },
   { path: ['keys', 'id'], of: ({ keys }) => keys.id },
+  { path: ['keys', 'signing'], of: ({ keys }) => keys.signingFile },
   { path: ['store'], of: ({ store: { target } }) => ('file' in target ? target.file : target.url.digest()) },
   { path: ['store', 'encryption_key'], of: ({ store }) => [...(store.encryptionKey ?? [])] },
   { path: ['audit', 'file'], of: ({ audit }) => audit.file },

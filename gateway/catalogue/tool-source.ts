@@ -30,6 +30,11 @@ export interface ToolSource {
   readonly partial?: readonly string[];
   /** How the call goes over HTTP; absent for MCP tools. */
   readonly operation?: SourceOperation;
+  /**
+   * The definition is held to what an operator saw of it. Words of a glob that lower a guard apply to such tools alone: a
+   * server that adds `get_and_delete` must not profit from a `get_*` that was written before.
+   */
+  readonly pinned: boolean;
   /** Where a definition that differs from its pin keeps the tool from being called. */
   readonly pin?: 'changed' | 'missing';
   /** Where the tool stands in the configuration: its own entry, or what names the document or server. */

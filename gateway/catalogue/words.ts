@@ -52,6 +52,27 @@ export function wordsFor(route: RouteConfig, name: string, own: ConfigPath, log:
   };
 }
 
+/** Words by which a tool is held less than it would be without them. */
+const LOWERING: Readonly<Partial<Record<Word, unknown>>> = {
+  writes: false,
+  reads_outside: false,
+  sends_out: true,
+  idempotent: true,
+  confirm: 'reasons',
+};
+
+/** The words without those of globs that lower a guard; which words those were. */
+export function withoutLoweringGlobs(words: ToolWords): { readonly words: ToolWords; readonly left: readonly Word[] } {
+  const left = WORDS.filter(
+    (word) => words.said[word] !== undefined && words.said[word] === LOWERING[word] && !words.isExact(word),
+  );
+  if (left.length === 0) return { words, left };
+  const said = Object.fromEntries(Object.entries(words.said).filter(([word]) => !left.some((other) => other === word)));
+  return { words: { ...words, said }, left };
+}
+
+const WORDS = ['writes', 'reads_outside', 'sends_out', 'idempotent', 'confirm'] as const;
+
 /** Whether a name holds wildcards. */
 export function isGlob(name: string): boolean {
   return name.includes('*') || name.includes('?');

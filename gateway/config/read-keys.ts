@@ -9,7 +9,7 @@ import { suggest } from './suggest.ts';
 export function readKeys(raw: RawConfig, audience: string, reading: Reading): Keys {
   const keys = raw.keys ?? {};
   const signing = keys.signing ?? './keys/gateway.pem';
-  const signingFile = reading.file(signing);
+  const signingFile = reading.output(signing);
   if (existsSync(signingFile)) {
     const text = reading.text(signing, ['keys', 'signing']);
     try {
@@ -25,8 +25,33 @@ export function readKeys(raw: RawConfig, audience: string, reading: Reading): Ke
     const notAfterMs = reading.instantMs(entry.not_after, ['keys', 'previous', index, 'not_after']);
     return publicKey === undefined || notAfterMs === undefined ? [] : [{ publicKey, notAfterMs }];
   });
+  checkRotation(keys.issuers ?? [], reading);
   const issuers = (keys.issuers ?? []).flatMap((issuer, index) => readIssuer(raw, issuer, index, id, reading));
   return { signingFile, id, previous, issuers };
+}
+
+/** Tells entries of one issuer that differ in what it may speak for: they are its keys over a rotation, not two issuers. */
+function checkRotation(issuers: readonly RawIssuer[], reading: Reading): void {
+  const first = new Map<string, RawIssuer>();
+  for (const [index, issuer] of issuers.entries()) {
+    const known = first.get(issuer.id);
+    if (known === undefined) {
+      first.set(issuer.id, issuer);
+      continue;
+    }
+    const path = ['keys', 'issuers', index];
+    for (const word of ['agents', 'tools'] as const) {
+      if (JSON.stringify((known[word] ?? []).toSorted()) === JSON.stringify((issuer[word] ?? []).toSorted())) continue;
+      reading.log.error(
+        'issuer_differs',
+        [...path, word],
+        `the entries of \`${issuer.id}\` list different ${word}; they are one issuer’s keys`,
+      );
+    }
+    if (known.public_key === issuer.public_key) {
+      reading.log.error('duplicate_name', [...path, 'public_key'], `\`${issuer.id}\` has this key already`);
+    }
+  }
 }
 
 function readIssuer(

@@ -21,7 +21,9 @@ export function renderConfigReference(schema: JsonObject): string {
     }
     queue.push(...refsOf(definition));
   }
-  return [...sections.values()].filter((text) => text !== '').join('\n');
+  const values = [...NAMED].map((name) => `| ${name} | ${cell(textOf(objectOf(defs[name])['description']))} |`);
+  const legend = `### Values\n\n| value | how it is written |\n|---|---|\n${values.join('\n')}\n`;
+  return [...sections.values(), legend].filter((text) => text !== '').join('\n');
 }
 
 function renderSection(definition: JsonObject, defs: JsonObject): string {

@@ -4,7 +4,8 @@ import type { ConfigPath, Position, PositionOf, Problem } from './problem.ts';
 
 /** What a configuration may hold at most; more is a mistake or an attack (alias bombs), never a gateway's words. */
 const MAX_BYTES = 8 * 1024 * 1024;
-const MAX_NODES = 100_000;
+/** Of nodes that aliases repeat; those that stand in the file are bounded by its length. */
+const MAX_REPEATED = 50_000;
 const MAX_DEPTH = 64;
 
 /** A configuration as plain JSON, with the place of everything in it. */
@@ -91,7 +92,8 @@ class Walk {
   readonly #document: Document;
   readonly #offsets: Map<string, Offsets>;
   readonly #fault: Fault;
-  #nodes = 0;
+  #repeated = 0;
+  #aliases = 0;
   /** The caps were met: what was read is not the whole. */
   full = false;
 
@@ -104,13 +106,18 @@ class Walk {
   read(node: unknown, path: ConfigPath, depth: number, keyOffset?: number): JsonValue {
     const offset = offsetOf(node) ?? keyOffset ?? 0;
     this.#offsets.set(pointerOf(path), keyOffset === undefined ? { value: offset } : { key: keyOffset, value: offset });
-    this.#nodes += 1;
-    if (this.#nodes > MAX_NODES || depth > MAX_DEPTH) {
+    if (this.#aliases > 0) this.#repeated += 1;
+    if (this.#repeated > MAX_REPEATED || depth > MAX_DEPTH) {
       if (!this.full) this.#fault('too_large', offset, 'the file nests too deep, or its aliases expand to too much');
       this.full = true;
       return null;
     }
-    if (isAlias(node)) return this.read(node.resolve(this.#document), path, depth + 1, keyOffset ?? offset);
+    if (isAlias(node)) {
+      this.#aliases += 1;
+      const value = this.read(node.resolve(this.#document), path, depth + 1, keyOffset ?? offset);
+      this.#aliases -= 1;
+      return value;
+    }
     if (isMap(node)) return this.#readMap(node.items, path, depth);
     if (isSeq(node)) return node.items.map((item, index) => this.read(item, [...path, index], depth + 1));
     if (isScalar(node)) return this.#readScalar(node.value, node.source, offset);

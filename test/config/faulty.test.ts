@@ -6,6 +6,14 @@ import { renderProblems } from '../../gateway/config/problem.ts';
 import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 import { ENV, vector } from './places.ts';
 
+/** A table like `NOT_YET`, with every kind of pattern; it stays as it is while that one shrinks. */
+const UNBUILT: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    ...['rulebook', 'facts', 'licence', 'workers', 'routes.*.openapi', 'routes.*.mcp', 'routes.*.pass'],
+    ...['checks', 'at_most.*', 'spend', 'currency', 'filter', 'outcome'].map((word) => `routes.*.tools.*.${word}`),
+  ].map((pattern) => [pattern, 'it is not enforced']),
+);
+
 /**
  * The marks of a file: at the end of a line, `# !` and for each problem of that line its column, `(warning)` where it is
  * one, and its code. All of them must be told, and nothing else.
@@ -22,7 +30,7 @@ for (const name of readdirSync(vector('faulty')).sort()) {
     const path = vector(`faulty/${name}`);
     const marks = marksOf(readFileSync(path, 'utf8'));
     assert.notEqual(marks.length, 0);
-    const options = name === 'not-yet.yaml' ? { env: ENV } : { env: ENV, notYet: {} };
+    const options = { env: ENV, notYet: name === 'not-yet.yaml' ? UNBUILT : {} };
     const { loaded, problems } = await loadGateway(path, options, catalogueDeps());
     const told = problems.map(
       ({ line, column, severity, code }) => `${line}:${column} ${severity === 'error' ? '' : '(warning) '}${code}`,

@@ -30,6 +30,7 @@ function source(name: string, more: Partial<ToolSource> = {}): ToolSource {
     input: { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] },
     writes: { assumed: true },
     readsOutside: true,
+    pinned: true,
     path: ['routes', 0, 'mcp'],
     ...more,
   };
@@ -81,6 +82,18 @@ test('of a server whose tools are all known, a name that is not among them is a 
       ['unknown_tool_name', 13],
     ],
   );
+});
+
+test('a glob lowers no guard of a tool whose definition is not pinned', async () => {
+  const tools = [source('read_file', { pinned: false }), source('write_file'), source('later', { pinned: false })];
+  const { loaded, problems } = await load(tools, true);
+  const codes = problems.map(({ code, line, column }) => `${line}:${column} ${code}`);
+  assert.ok(codes.includes('7:26 glob_on_unpinned'), renderProblems(problems));
+  assert.equal(loaded, undefined);
+  const named = await load([...tools, source('listed_later')], false);
+  // The glob's `writes: false` is left out, the word said of the tool by its own name is not.
+  assert.equal(named.loaded?.built.catalogue.tools.get('files/read_file')?.writes, true);
+  assert.equal(named.loaded?.built.catalogue.tools.get('files/later')?.writes, false);
 });
 
 const EXAMPLES = fileURLToPath(new URL('../../deploy/examples/', import.meta.url));
