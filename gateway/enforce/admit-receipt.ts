@@ -172,7 +172,7 @@ interface Admission {
   readonly session: Session | undefined;
   /** What the call reserves under; absent where it is counted already. */
   readonly holds: { readonly snapshot: Snapshot; readonly verdict: Verdict } | undefined;
-  readonly answers: Allowed['answers'];
+  readonly answers: NonNullable<Allowed['answers']>;
   readonly checkMs: number;
 }
 

@@ -32,7 +32,7 @@ export interface Allowed {
   readonly check?: ToolCheck;
   readonly receipt?: ToolReceipt;
   /** What the rules of the tool read of earlier answers, when the call was allowed. */
-  readonly answers: readonly ToolAnswer[];
+  readonly answers?: readonly ToolAnswer[];
   /** Absent for a read that needs none. */
   readonly claim?: ClaimRecord;
   /** The entry is in memory and rides in the store's next group; nothing waited for it. */
