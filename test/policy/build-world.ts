@@ -174,6 +174,7 @@ function factsOf(
   const bound = boundOf(catalogue.tools.get(entry.tool)?.undo, entry.arguments ?? {}, seen ?? {});
   return {
     step,
+    link: `link-${step}`,
     toolId: entry.tool,
     agent: entry.agent ?? 'desk',
     outcome,
