@@ -236,6 +236,31 @@ describe('limits and spend', () => {
     }
   });
 
+  test('what is used of each limit is told, held apart from settled', async () => {
+    const answer = await gateway.request('GET', '/v1/usage');
+    assert.equal(answer.status, 200, answer.text);
+    const { at, usage } = answer.json as { at: number; usage: Record<string, unknown>[] };
+    const of = (tool: string): Record<string, unknown> | undefined =>
+      usage.find(({ tools }) => (tools as string[]).includes(`shop/${tool}`));
+    assert.equal(of('ten')?.['settled'], '10');
+    assert.equal(of('search')?.['settled'], '3');
+    assert.equal(of('search')?.['since'], at - 3_600_000 + 1);
+    const { until, ...pool } = of('tip') ?? {};
+    assert.deepEqual(pool, {
+      kind: 'spend',
+      tools: ['shop/tip'],
+      pool: 'trading',
+      currency: 'EUR',
+      per: 'month',
+      at_most: '100',
+      settled: of('pay')?.['settled'],
+      held: of('pay')?.['held'],
+    });
+    assert.ok(Number(until) > at);
+    assert.equal(Number(pool['settled']) + Number(pool['held']), 100);
+    assert.ok(Number(pool['held']) >= 15);
+  });
+
   test('an undo gives back what its step spent only where it says so', async () => {
     const undone = async (tool: string, undo: string, session: string, amount: number): Promise<void> => {
       const ran = await call(gateway, tool, { amount }, { session });
