@@ -85,9 +85,12 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const counts = claim === undefined ? !own : claim.state === 'failed';
   const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
   if ('held' in enforced) return tell(gateway, read, heldBack(evaluated.answer, enforced.held));
+  // Whoever asks without sending is told what the receipt is worth; what became of the first send is not theirs to repeat.
+  if (!spend || (request.purpose === 'decide' && evaluated.handling !== 'send')) {
+    return tell(gateway, read, evaluated.answer);
+  }
   if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
   if (evaluated.handling === 'replay' && claim !== undefined) return replayClaim(gateway, read, claim);
-  if (!spend) return tell(gateway, read, evaluated.answer);
   const place = placeOf(found, key, session, link, own);
   const holds = counts && loaded.receipts.enforce.has('limits') ? enforced : undefined;
   const answers = enforced.snapshot.answers ?? [];

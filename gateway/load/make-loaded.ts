@@ -62,6 +62,7 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     idempotencyKeepMs: config.idempotency.keepMs,
     unwatched: unwatchedReads(built.catalogue, limited),
     upstreams: services.upstreams,
+    verifyOf: verifying(built),
     timeoutMs: timeouts(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),
     conditions: rules.rules.gate,
@@ -69,6 +70,11 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     answersRead: (toolId) => union(rulebook.reads(toolId), rules.reads(toolId)),
     rules,
   };
+}
+
+function verifying(built: BuiltCatalogue): Loaded['verifyOf'] {
+  const byServer = new Map(built.routes.map((route) => [route.name, route.verify]));
+  return (server) => byServer.get(server) ?? 'check';
 }
 
 function timeouts(built: BuiltCatalogue): Loaded['timeoutMs'] {
