@@ -94,7 +94,8 @@ export function splitValue(
       kind,
     );
   }
-  if (kind.isArray) {
+  const isList = kind.isArray && (kind.scalars.size === 0 || raw.split(delimiter).length > 1);
+  if (isList) {
     const { scalars } = kind.item();
     return raw.split(delimiter).map((part) => readScalar(codec.decode(part), scalars));
   }
