@@ -45,7 +45,7 @@ export const PERCENT: TextCodec = {
 export const PLAIN: TextCodec = { encode: (text) => text, decode: (raw) => raw };
 
 /** A scalar's text, or a StyleError. */
-export function scalarText(value: JsonValue | undefined): string {
+function scalarText(value: JsonValue | undefined): string {
   const text = value === undefined ? undefined : writeScalar(value);
   if (text === undefined) throw new StyleError('must be a single value here');
   return text;
