@@ -52,8 +52,8 @@ export interface EnforceRequest {
   readonly route?: string;
   /** The signed entry is handed out with the answer. */
   readonly wantEntry: boolean;
-  /** Fires when the client goes away: ends a read, never a write. */
-  readonly gone?: AbortSignal;
+  /** A signal that fires when the client goes away: ends a read, never a write. Asked for only where it is heeded. */
+  readonly gone?: () => AbortSignal;
   /** Request headers that the route lets through, lower-case name and value in turn. */
   readonly passedHeaders: readonly string[];
   /** W3C trace context of the request, or a new one. */

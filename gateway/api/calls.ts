@@ -104,7 +104,7 @@ async function readRequest(
     purpose,
     via: 'api',
     wantEntry: true,
-    gone: env.exchange.gone,
+    gone: () => env.exchange.gone,
     passedHeaders: [],
   };
 }

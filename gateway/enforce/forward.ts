@@ -31,7 +31,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
     ...(traceparent === undefined ? {} : { traceparent }),
     // A write whose client went away still has an outcome, and a repeat with its key gets it.
-    ...(gone === undefined || tool.writes ? {} : { abort: gone }),
+    ...(gone === undefined || tool.writes ? {} : { abort: gone() }),
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),
   });
   const upstreamMs = performance.now() - startedAt;
@@ -156,6 +156,8 @@ function keepAnswer(allowed: Allowed, status: number, contentType: string | unde
 
 /** Resolves when a stream has ended: with nothing where it ended whole, else with the code of what broke it. */
 function endOf(body: Readable): Promise<string | undefined> {
+  // A stream that broke before anybody listened tells of it no more.
+  if (body.destroyed) return Promise.resolve(body.readableEnded ? undefined : 'stream_broken');
   return new Promise((resolve) => {
     body.once('end', () => resolve(undefined));
     body.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'stream_broken'));
