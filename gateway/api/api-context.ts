@@ -42,7 +42,8 @@ export function requireApprover(env: ApiBindings): string {
   return name;
 }
 
-function identify(env: ApiBindings): Exclude<ReturnType<Authenticator>, { readonly problem: Problem }> {
+/** Whoever the credential names, a caller or an approver. Throws `ApiProblem` 401. */
+export function identify(env: ApiBindings): Exclude<ReturnType<Authenticator>, { readonly problem: Problem }> {
   const identity = env.authenticate(env.exchange.header('authorization'));
   if ('problem' in identity) throw new ApiProblem(identity.problem);
   return identity;

@@ -6,13 +6,14 @@ import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { fault } from '../http/problems.ts';
 import { StoreFault } from '../store/port.ts';
 import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
-import { postCall, postCheck } from './calls.ts';
+import { postCall, postCheck, postReceipt } from './calls.ts';
 import { getConfirmations, postDecision } from './confirmations.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { API_DESCRIPTION } from './openapi.ts';
 import { postOutcome } from './outcomes.ts';
 import { getSession } from './sessions.ts';
 import { getTools } from './tools.ts';
+import { getUsage } from './usage.ts';
 
 /** The control API (docs/api.md), as one Hono application. */
 type Api = Hono<{ Bindings: ApiBindings }>;
@@ -24,9 +25,11 @@ export type ApiHandler = (env: ApiBindings) => Promise<void>;
 export function createApi(): ApiHandler {
   const app: Api = new Hono();
   app.post('/v1/check', (c) => postCheck(c.env));
+  app.post('/v1/receipts', (c) => postReceipt(c.env));
   app.post('/v1/call', (c) => postCall(c.env));
   app.post('/v1/outcomes', (c) => postOutcome(c.env));
   app.get('/v1/tools', (c) => getTools(c.env));
+  app.get('/v1/usage', (c) => getUsage(c.env));
   app.get('/v1/sessions/:id', (c) => getSession(c.env, c.req.param('id')));
   app.get('/v1/confirmations', (c) => getConfirmations(c.env));
   app.post('/v1/confirmations/:id/approve', (c) => postDecision(c.env, c.req.param('id'), 'approved'));

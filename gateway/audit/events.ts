@@ -13,6 +13,7 @@ export type AuditEvent =
   | DecisionEvent
   | OutcomeEvent
   | UndoEvent
+  | RunEvent
   | ApprovalEvent
   | ConfigEvent
   | KeyEvent
@@ -79,6 +80,8 @@ export interface OutcomeEvent extends CallNames {
   readonly latency?: Latency;
   /** HTTP status of the upstream's answer. */
   readonly upstream_status?: number;
+  /** How many records of the answer a filter held back. */
+  readonly held_back?: number;
   /** Why it failed or is unknown: a code (`ECONNRESET`), no text of the upstream. */
   readonly why?: string;
   /** Name of the approver who settled it. */
@@ -97,6 +100,14 @@ interface UndoEvent extends CallNames {
   /** 1, and one more each time that a late success reopened the step. */
   readonly round: number;
   readonly attempts?: number;
+  readonly why?: string;
+}
+
+/** A run began to be undone, was undone as far as it can be, or ended. */
+export interface RunEvent extends CallNames {
+  readonly event: 'run';
+  readonly act: 'fail' | 'end' | 'compensated' | 'needs_person';
+  /** Why it failed: a reason code, or that it was asked for. */
   readonly why?: string;
 }
 
@@ -188,6 +199,7 @@ export const EVENT_MEMBERS: Readonly<Record<EventMember, 'text' | 'number' | 'fl
   fault: 'text',
   faults: 'number',
   heads: 'json',
+  held_back: 'number',
   issuer: 'text',
   key: 'text',
   latency: 'latency',

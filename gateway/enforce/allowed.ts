@@ -1,3 +1,4 @@
+import type { ToolAnswer } from '../../policy/conditions/condition.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { PreparedLine } from '../audit/line.ts';
 import type { ToolCheck, ToolReceipt } from '../exchange.ts';
@@ -19,7 +20,7 @@ export interface Place {
 }
 
 /** An allowed call that a check allowed. */
-export type Checked = Allowed & { readonly check: ToolCheck };
+export type Checked = Allowed & { readonly check: ToolCheck; readonly line: PreparedLine };
 
 /** An allowed call, recorded: its entry stands in a history and, where it needs one, its claim is made. */
 export interface Allowed {
@@ -30,10 +31,12 @@ export interface Allowed {
   /** What allowed it. */
   readonly check?: ToolCheck;
   readonly receipt?: ToolReceipt;
+  /** What the rules of the tool read of earlier answers, when the call was allowed. */
+  readonly answers?: readonly ToolAnswer[];
   /** Absent for a read that needs none. */
   readonly claim?: ClaimRecord;
   /** The entry is in memory and rides in the store's next group; nothing waited for it. */
   readonly unwaited: boolean;
-  /** The decision's line, not yet in the log: nothing is sent before it is. */
-  readonly line: PreparedLine;
+  /** The decision's line, not yet in the log: nothing is sent before it is. Absent for what is sent again. */
+  readonly line?: PreparedLine;
 }

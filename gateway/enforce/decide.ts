@@ -27,6 +27,7 @@ import { callDigest, makeConfirmation, renderConfirmation, toConfirmation } from
 import { RUN_FOREIGN, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 import { takeSnapshot, withConfirmation } from './snapshot.ts';
+import { holdsOf } from './usage.ts';
 
 /** How often a call is checked again because another call of its session was recorded first. */
 const MAX_ATTEMPTS = 8;
@@ -101,7 +102,7 @@ async function record(
   const forwards = verdict.decision === 'allow' && tool !== undefined && read.request.purpose === 'forward';
   const needsClaim = forwards && (tool.writes || read.request.members.idempotencyKey !== undefined);
   const place = placeOf(appended);
-  const claim = needsClaim ? makeClaim(gateway, read, tool, place) : undefined;
+  const claim = needsClaim ? makeClaim(gateway, read, tool, place, undoneLinkOf(read, snapshot)) : undefined;
   const asked =
     verdict.decision === 'confirm'
       ? makeConfirmation(gateway, read, opened.session, verdict, {
@@ -129,6 +130,7 @@ async function record(
     ...(asked === undefined ? [] : [{ op: 'put_confirmation', confirmation: asked } as const]),
     ...spendOf(judged, snapshot),
     ...(claim === undefined ? [] : [{ op: 'claim', claim } as const]),
+    ...holdsOf(read.loaded, verdict, read, snapshot, appended.linkText),
     ...runOf(read, appended, verdict),
     ...freezeOf(opened),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const,
@@ -155,7 +157,9 @@ async function record(
     await gateway.audit.write(line);
     return { kind: 'held', check };
   }
-  return { kind: 'allowed', read, tool, place, check, unwaited, line, ...(claim === undefined ? {} : { claim }) };
+  const answers = snapshot.answers ?? [];
+  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited, line } as const;
+  return claim === undefined ? allowed : { ...allowed, claim };
 }
 
 /** Commits; what certainly did not happen takes its audit line with it. */
@@ -255,6 +259,11 @@ function ridesAlong(gateway: Gateway, read: ReadCall, opened: InSession, tool: T
   const alone = gateway.store.kind === 'sqlite' && gateway.storeIsUp();
   const plain = !opened.session.isNew && opened.adopted === undefined && opened.session.record.mode === 'held';
   return alone && plain && read.call.run === undefined && !read.request.wantEntry && read.loaded.unwatched.has(tool.id);
+}
+
+/** Link of the step that the call undoes. */
+function undoneLinkOf(read: ReadCall, snapshot: Snapshot): string | undefined {
+  return read.call.undoes === undefined ? undefined : snapshot.steps.get(read.call.undoes)?.link;
 }
 
 function placeOf(appended: Appended): Place {

@@ -38,8 +38,9 @@ export function readBody(exchange: EdgeExchange, maxBytes: number): Promise<Body
     const onClose = (): void => {
       settle({ problem: fault('bad_request', 'the body ended early; send all of it') });
     };
+    // What comes after the first settling changes nothing, so only a body that is left unread needs its listener gone.
     const settle = (body: Body): void => {
-      request.off('data', onData).off('end', onEnd).off('close', onClose);
+      if ('problem' in body) request.off('data', onData);
       resolve(body);
     };
     request.on('data', onData).on('end', onEnd).on('close', onClose);
@@ -67,7 +68,7 @@ export function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
  * Whether a Content-Type (RFC 9110 section 8.3.1) is `application/json`, with no parameter but a charset of UTF-8. A tab is
  * refused: some readers take what stands before it, others all of it.
  */
-export function isJsonUtf8(type: string): boolean {
+function isJsonUtf8(type: string): boolean {
   if (type.includes('\t')) return false;
   const [media, ...parameters] = type.toLowerCase().split(';');
   if (media?.trim() !== 'application/json' || parameters.length > 1) return false;

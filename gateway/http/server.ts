@@ -82,6 +82,7 @@ class Edge implements EdgeServer {
       secure: options.tls !== undefined,
       drainBytes: limits.drainBytes,
       lingerMs: timeouts.lingerMs,
+      takeMs: timeouts.takeMs,
     };
     const settings = {
       insecureHTTPParser: false,

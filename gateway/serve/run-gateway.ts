@@ -23,6 +23,7 @@ import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
 import { openRoutes } from '../routes/open-routes.ts';
 import type { RouteTable } from '../routes/route-table.ts';
+import { OutcomeFollower } from '../runs/outcome-follower.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
@@ -90,6 +91,8 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
     await host.listen();
     await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
     const upkeep = startUpkeep(gateway, store, log);
+    const follower = new OutcomeFollower(gateway);
+    follower.start();
     return {
       url: host.url,
       gateway,
@@ -98,6 +101,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
         stopping.abort();
         await host.closeServer();
         clearInterval(upkeep);
+        await follower.stop();
         await audit
           .append({ event: 'config', act: 'stop' })
           .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));

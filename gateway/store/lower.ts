@@ -1,3 +1,4 @@
+import { microsOf } from './decimal.ts';
 import type { Operation, StoredAnswer } from './port.ts';
 
 /** What crosses to where SQL is run: nothing but flat primitives, which cost the least to copy between threads. */
@@ -29,6 +30,7 @@ export const OPCODES: Readonly<Record<Operation['op'], number>> = {
   move_undo: 19,
   outbox: 20,
   outbox_written: 21,
+  retake_claim: 22,
 };
 
 /** How many values follow each opcode. */
@@ -54,6 +56,7 @@ export const ARITY: Readonly<Record<number, number>> = {
   [OPCODES.move_undo]: 8,
   [OPCODES.outbox]: 3,
   [OPCODES.outbox_written]: 2,
+  [OPCODES.retake_claim]: 5,
 };
 
 const HOUR_MS = 3_600_000;
@@ -132,6 +135,11 @@ export function lowerOperation(operation: Operation, out: Value[]): void {
       pushAnswer(o.answer, out);
       return;
     }
+    case 'retake_claim': {
+      const o = operation;
+      out.push(code, o.link, o.fence, oneOf(o.from), o.owner, o.leaseUntilMs);
+      return;
+    }
     case 'put_confirmation': {
       const c = operation.confirmation;
       out.push(code, c.id, c.sid, c.session, c.caller, c.mode, c.point, c.step, c.link, c.tool, c.agent, c.arguments);
@@ -156,7 +164,7 @@ export function lowerOperation(operation: Operation, out: Value[]): void {
         (o.sinceMs === undefined
           ? (Math.floor(o.atMs / DAY_MS) + BUCKET_KEPT_DAYS) * DAY_MS
           : o.atMs + (o.atMs - o.sinceMs));
-      out.push(code, o.bucket, o.link, o.amount, microsOf(o.amount), o.max, o.atMs, o.sinceMs ?? null, untilMs);
+      out.push(code, o.bucket, o.link, o.amount, microsOf(o.amount) ?? null, o.max, o.atMs, o.sinceMs ?? null, untilMs);
       return;
     }
     case 'settle_holds':
@@ -217,18 +225,4 @@ function lateOf(reports: readonly unknown[]): string | null {
 
 function jsonOf(value: object | undefined): string | null {
   return value === undefined ? null : JSON.stringify(value);
-}
-
-const PLAIN_DECIMAL = /^-?\d{1,9}(?:\.\d{1,6})?$/;
-
-/**
- * The amount in millionths where that is a whole number that can be added up a thousand times without leaving 64 bits;
- * null for any other amount, which is then added as a decimal.
- */
-function microsOf(amount: string): number | null {
-  if (!PLAIN_DECIMAL.test(amount)) return null;
-  const dot = amount.indexOf('.');
-  if (dot === -1) return Number(amount) * 1_000_000;
-  const digits = amount.slice(dot + 1).padEnd(6, '0');
-  return Number(amount.slice(0, dot) + digits);
 }
