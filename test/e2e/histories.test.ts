@@ -158,7 +158,7 @@ describe('a carried history that is not what the gateway signed', () => {
       const swapped = { ...carried.header, [name]: name === 'nonce' ? other.header[name] : 'other' };
       assertStartedAnew(
         await sent({ ...swapped, entries: carried.entries }),
-        { session: swapped.session },
+        { session: swapped['session'] },
         `other ${name}`,
       );
     }

@@ -25,7 +25,11 @@ const MONEY: Words = {
 
 const NOTE: Words = {
   type: 'object',
-  properties: { text: { type: 'string' }, number: { type: 'number' }, list: { type: 'array', items: { type: 'number' } } },
+  properties: {
+    text: { type: 'string' },
+    number: { type: 'number' },
+    list: { type: 'array', items: { type: 'number' } },
+  },
 };
 
 const CALLS: readonly Words[] = [
@@ -157,8 +161,12 @@ export interface World {
 
 export async function startWorld(change: Words = {}, route: Words = {}, options: TestOptions = {}): Promise<World> {
   const shop = await startShop();
-  const gateway = await startTestGateway(shopWorld(shop.url, change, route), options);
-  return worldOf(shop, gateway);
+  try {
+    return worldOf(shop, await startTestGateway(shopWorld(shop.url, change, route), options));
+  } catch (error) {
+    await shop.close();
+    throw error;
+  }
 }
 
 export function worldOf(shop: Shop, gateway: TestGateway): World {
