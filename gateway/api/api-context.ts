@@ -42,6 +42,13 @@ export function requireApprover(env: ApiBindings): string {
   return name;
 }
 
+/** Whoever may look at the process itself: an approver, or a host. An agent is not told what others do. Throws `ApiProblem` 401 or 403. */
+export function requireOperator(env: ApiBindings): void {
+  const identity = identify(env);
+  if (identity.kind === 'approver' || identity.caller.host) return;
+  throw new ApiProblem(fault('wrong_role', "only an approver's or a host's credential can do this"));
+}
+
 function identify(env: ApiBindings): Exclude<ReturnType<Authenticator>, { readonly problem: Problem }> {
   const identity = env.authenticate(env.exchange.header('authorization'));
   if ('problem' in identity) throw new ApiProblem(identity.problem);

@@ -13,7 +13,7 @@ export interface RawConfig {
   readonly taint_policy?: 'confirm' | 'refuse';
   readonly keys?: RawKeys;
   readonly store?: string | RawStore;
-  readonly audit?: { readonly file?: string; readonly values?: boolean };
+  readonly audit?: { readonly file?: string; readonly values?: boolean; readonly max_size?: string };
   readonly confirmations?: {
     readonly mode?: 'returned' | 'held';
     readonly ttl?: string;

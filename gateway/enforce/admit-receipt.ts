@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { reasonCode } from '../../policy/reasons.ts';
 import { openView } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
@@ -206,6 +207,8 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
   const result = await commitOrAbandon(gateway, operations, line);
   if (!result.ok) return 'moved';
   if (opening !== undefined) gateway.sessions.keep(opening.record);
+  gateway.metrics.decided(tool.id, 'allow', reasonCode(evaluated.answer.reason));
+  gateway.metrics.checkTook(admission.checkMs);
   return {
     kind: 'allowed',
     read,
@@ -290,6 +293,7 @@ async function tell(
     ...(answer.step === undefined ? {} : { step: answer.step }),
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
+  gateway.metrics.decided(read.tool?.id, answer.decision, reasonCode(answer.reason));
   return { kind: 'receipt', receipt: answer };
 }
 

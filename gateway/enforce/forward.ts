@@ -29,6 +29,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),
   });
   const upstreamMs = performance.now() - startedAt;
+  gateway.metrics.upstreamTook(upstreamMs);
   const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs);
   return {
     kind: 'forwarded',

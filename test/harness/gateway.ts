@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { renderProblems } from '../../gateway/config/problem.ts';
 import { createLog } from '../../gateway/log.ts';
-import { ConfigRefused, type RunningGateway, runGateway } from '../../gateway/serve/run-gateway.ts';
+import { type RunningGateway, runGateway } from '../../gateway/serve/run-gateway.ts';
+import { ConfigRefused } from '../../gateway/serve/whole-config.ts';
 
 /** A real gateway in this process, in a folder of its own. */
 export interface TestGateway extends RunningGateway {
