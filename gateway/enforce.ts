@@ -39,7 +39,7 @@ async function proveByReceipt(gateway: Gateway, read: ReadCall): Promise<Enforce
   const admitted = await admitReceipt(gateway, read, forwards || read.request.spend === true);
   if (admitted.kind !== 'allowed') return admitted;
   if (forwards) return forward(gateway, admitted);
-  await gateway.audit.write(admitted.line);
+  if (admitted.line !== undefined) await gateway.audit.write(admitted.line);
   if (admitted.receipt === undefined) throw new Error('an admitted receipt has no answer');
   return { kind: 'receipt', receipt: admitted.receipt };
 }

@@ -46,6 +46,8 @@ export interface EnforceRequest {
   /** With `decide` and a receipt: spends it all the same. */
   readonly spend?: boolean;
   readonly via: 'route' | 'api' | 'mcp' | 'engine';
+  /** Which undo of its step this is: 1, and one more each time that a late success reopened the step. */
+  readonly undoRound?: number;
   /** The route that the request came by, for the log. */
   readonly route?: string;
   /** The signed entry is handed out with the answer. */

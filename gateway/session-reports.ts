@@ -1,4 +1,4 @@
-import { reportToView } from '../policy/session.ts';
+import { reportToView, type SessionView } from '../policy/session.ts';
 import type { Tool } from '../policy/tool.ts';
 import type { Outcome } from '../receipts/history.ts';
 import { newestLate } from './late-reports.ts';
@@ -30,9 +30,13 @@ export interface SessionChange {
 
 /**
  * Reports on steps of a session. Of its newest entry a report is what the next link will freeze; of an older one it is
- * a late report, which the next entry's body carries (docs/formats.md).
+ * a late report, which the next entry's body carries (docs/formats.md). `alsoChange` changes the view in the same swap.
  */
-export function applyReports(session: Session, reports: readonly StepReport[]): SessionChange {
+export function applyReports(
+  session: Session,
+  reports: readonly StepReport[],
+  alsoChange: (view: SessionView) => SessionView = (view) => view,
+): SessionChange {
   const before = session.record;
   let { headReport, lateReports, view } = before;
   const operations: Operation[] = [];
@@ -61,7 +65,8 @@ export function applyReports(session: Session, reports: readonly StepReport[]): 
       ...(undoArguments === undefined ? {} : { undoArguments }),
     });
   }
-  const record: SessionRecord = { ...before, headReport, lateReports, view, version: before.version + 1 };
+  const version = before.version + 1;
+  const record: SessionRecord = { ...before, headReport, lateReports, view: alsoChange(view), version };
   return { record, operations: [advance(before, record), ...operations] };
 }
 

@@ -43,6 +43,8 @@ export interface Call {
 /** What the gateway knows of an earlier step that the call names. */
 export interface StepFacts {
   readonly step: number;
+  /** Link of its entry, base64url. */
+  readonly link: string;
   readonly toolId: string;
   readonly agent: string;
   /** As whoever is believed for it says; an agent's own report is not here. */

@@ -5,7 +5,7 @@ import { isToolName } from './rulebook/message.ts';
 import { didYouMean, quoted } from './rulebook/nearest.ts';
 
 /** A literal that a fact compares with; a number keeps its text, since numbers compare as decimals. */
-export type FactLiteral = string | boolean | null | { readonly number: string };
+type FactLiteral = string | boolean | null | { readonly number: string };
 
 /** Where a fact comes from: a field of what a tool last answered. */
 export interface FactSource {

@@ -176,6 +176,14 @@ export function reasonOf(reason: ReasonText): Reason {
   return REASONS[reasonCode(reason)];
 }
 
+/**
+ * HTTP status of an answer on a proxied route. A question to a person is 428 (RFC 6585 section 3) whatever it is asked
+ * for, also where another row refuses for the same reason.
+ */
+export function statusOf(decision: Decision, reason: ReasonText): number {
+  return decision === 'confirm' ? REASONS.write.status : reasonOf(reason).status;
+}
+
 function isReasonCode(text: string): text is ReasonCode {
   return Object.hasOwn(REASONS, text);
 }

@@ -20,6 +20,8 @@ export interface Step {
   readonly name: string;
   /** What it checks, for the reference table. */
   readonly checks: string;
+  /** What the row decides wherever it answers. */
+  readonly answers: Decision;
   readonly reasons: readonly ReasonCode[];
   /** Answers, or leaves the call to the next row. A throw refuses the call. */
   readonly run: (snapshot: Snapshot, call: Call, work: Work) => StepAnswer | undefined;

@@ -13,6 +13,7 @@ export type AuditEvent =
   | DecisionEvent
   | OutcomeEvent
   | UndoEvent
+  | RunEvent
   | ApprovalEvent
   | ConfigEvent
   | KeyEvent
@@ -97,6 +98,14 @@ interface UndoEvent extends CallNames {
   /** 1, and one more each time that a late success reopened the step. */
   readonly round: number;
   readonly attempts?: number;
+  readonly why?: string;
+}
+
+/** A run began to be undone, was undone as far as it can be, or ended. */
+export interface RunEvent extends CallNames {
+  readonly event: 'run';
+  readonly act: 'fail' | 'end' | 'compensated' | 'needs_person';
+  /** Why it failed: a reason code, or that it was asked for. */
   readonly why?: string;
 }
 

@@ -19,7 +19,7 @@ export interface Place {
 }
 
 /** An allowed call that a check allowed. */
-export type Checked = Allowed & { readonly check: ToolCheck };
+export type Checked = Allowed & { readonly check: ToolCheck; readonly line: PreparedLine };
 
 /** An allowed call, recorded: its entry stands in a history and, where it needs one, its claim is made. */
 export interface Allowed {
@@ -34,6 +34,6 @@ export interface Allowed {
   readonly claim?: ClaimRecord;
   /** The entry is in memory and rides in the store's next group; nothing waited for it. */
   readonly unwaited: boolean;
-  /** The decision's line, not yet in the log: nothing is sent before it is. */
-  readonly line: PreparedLine;
+  /** The decision's line, not yet in the log: nothing is sent before it is. Absent for what is sent again. */
+  readonly line?: PreparedLine;
 }

@@ -26,6 +26,14 @@ export function upstreamKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, { ag
   return gateway.keyed(canonicalize([tenant, read.request.caller.name, agent, tool.id, own]));
 }
 
+/** The key of an undo, the same at every try: from the step that it undoes, and which undo of it this is. */
+export function undoKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, agent: string, undoneLink: string): string {
+  const { tenant } = read.loaded;
+  const round = read.request.undoRound ?? 1;
+  const named = [tenant, read.request.caller.name, agent, tool.id, undoneLink, round === 1 ? 'undo' : `undo/${round}`];
+  return gateway.keyed(canonicalize(named));
+}
+
 /** What a client's own key is unique in: tenant, caller and agent. */
 export function scopeKeyOf(gateway: Gateway, read: ReadCall): string | undefined {
   const key = read.request.members.idempotencyKey;
@@ -34,7 +42,13 @@ export function scopeKeyOf(gateway: Gateway, read: ReadCall): string | undefined
 }
 
 /** The one claim of an allowed entry. */
-export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, place: Place): ClaimRecord {
+export function makeClaim(
+  gateway: Gateway,
+  read: ReadCall,
+  tool: Tool,
+  place: Place,
+  undoneLink?: string,
+): ClaimRecord {
   const { run, undoes } = place;
   const now = gateway.now();
   const scopeKey = scopeKeyOf(gateway, read);
@@ -50,7 +64,10 @@ export function makeClaim(gateway: Gateway, read: ReadCall, tool: Tool, place: P
     runBy: 'gateway',
     // What may safely be sent twice needs no second commit between the claim and the sending.
     state: isResendSafe(tool) ? 'sending' : 'claimed',
-    upstreamKey: upstreamKeyOf(gateway, read, tool, place),
+    upstreamKey:
+      undoneLink === undefined
+        ? upstreamKeyOf(gateway, read, tool, place)
+        : undoKeyOf(gateway, read, tool, place.agent, undoneLink),
     request: read.canonical,
     owner: gateway.replica,
     fence: 1,

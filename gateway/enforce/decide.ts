@@ -102,7 +102,7 @@ async function record(
   const forwards = verdict.decision === 'allow' && tool !== undefined && read.request.purpose === 'forward';
   const needsClaim = forwards && (tool.writes || read.request.members.idempotencyKey !== undefined);
   const place = placeOf(appended);
-  const claim = needsClaim ? makeClaim(gateway, read, tool, place) : undefined;
+  const claim = needsClaim ? makeClaim(gateway, read, tool, place, undoneLinkOf(read, snapshot)) : undefined;
   const asked =
     verdict.decision === 'confirm'
       ? makeConfirmation(gateway, read, opened.session, verdict, {
@@ -259,6 +259,11 @@ function ridesAlong(gateway: Gateway, read: ReadCall, opened: InSession, tool: T
   const alone = gateway.store.kind === 'sqlite' && gateway.storeIsUp();
   const plain = !opened.session.isNew && opened.adopted === undefined && opened.session.record.mode === 'held';
   return alone && plain && read.call.run === undefined && !read.request.wantEntry && read.loaded.unwatched.has(tool.id);
+}
+
+/** Link of the step that the call undoes. */
+function undoneLinkOf(read: ReadCall, snapshot: Snapshot): string | undefined {
+  return read.call.undoes === undefined ? undefined : snapshot.steps.get(read.call.undoes)?.link;
 }
 
 function placeOf(appended: Appended): Place {

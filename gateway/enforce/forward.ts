@@ -43,6 +43,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
 
 /** The decision is in the log before anything is sent; where it cannot be, the claim is let go and nothing is sent. */
 async function writeDecision(gateway: Gateway, allowed: Allowed): Promise<void> {
+  if (allowed.line === undefined) return;
   try {
     await gateway.audit.write(allowed.line);
   } catch (error) {

@@ -24,6 +24,7 @@ export function stepFactsOf(gateway: Gateway, sid: string, record: StepRecord): 
   const { fields } = record;
   return {
     step: record.step,
+    link: record.link,
     toolId: body.tool,
     agent: body.agent,
     outcome: record.seen ? outcomeOf(record.outcome) : undefined,

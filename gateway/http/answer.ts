@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { reasonCode, reasonOf } from '../../policy/reasons.ts';
+import { reasonCode, reasonOf, statusOf } from '../../policy/reasons.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { CallOutcome, EnforceAnswer, ToolCheck, ToolReceipt, UpstreamAnswer } from '../exchange.ts';
@@ -37,7 +37,7 @@ export async function writeRouteAnswer(exchange: EdgeExchange, answer: EnforceAn
 
 /** A refusal, or a question to a person: 403 or 428 with the whole check. */
 function writeDecision(exchange: EdgeExchange, check: ToolCheck): void {
-  const { status, sentence } = reasonOf(check.reason);
+  const status = statusOf(check.decision, check.reason);
   if (check.decision === 'allow') {
     // On a route an allowed call is forwarded; one that was not must not look like an upstream's answer.
     exchange.problem(
@@ -48,7 +48,7 @@ function writeDecision(exchange: EdgeExchange, check: ToolCheck): void {
   const problem = {
     status,
     code: reasonCode(check.reason),
-    detail: check.sentence === '' ? sentence : check.sentence,
+    detail: check.sentence === '' ? reasonOf(check.reason).sentence : check.sentence,
     ...(check.pointer === undefined ? {} : { pointer: check.pointer }),
     ...(status === 503 ? { retryAfterSeconds: 1 } : {}),
   };

@@ -67,7 +67,7 @@ export function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
  * Whether a Content-Type (RFC 9110 section 8.3.1) is `application/json`, with no parameter but a charset of UTF-8. A tab is
  * refused: some readers take what stands before it, others all of it.
  */
-export function isJsonUtf8(type: string): boolean {
+function isJsonUtf8(type: string): boolean {
   if (type.includes('\t')) return false;
   const [media, ...parameters] = type.toLowerCase().split(';');
   if (media?.trim() !== 'application/json' || parameters.length > 1) return false;

@@ -13,7 +13,12 @@ export interface EdgeContext {
   readonly lingerMs: number;
   /** Told of every problem that is answered, by its code. */
   readonly onProblem?: (code: string) => void;
+  /** How long a client may take over a whole answer. */
+  readonly takeMs: number;
 }
+
+/** An answer of so many bytes goes to the kernel at once, whatever its client does. */
+const KERNEL_TAKES = 64 * 1024;
 
 /**
  * One request and its response at the edge, with the header section already checked. Everything else reads the request
@@ -56,9 +61,10 @@ export class EdgeExchange {
     return headerOf(this.request, name);
   }
 
-  /** Address of the peer, empty once it is gone. */
+  /** Address of the peer, an IPv4 one never in IPv6 clothes; empty once it is gone. */
   get remoteAddress(): string {
-    return this.request.socket.remoteAddress ?? '';
+    const address = this.request.socket.remoteAddress ?? '';
+    return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
   }
 
   /** The request announces a body. */
@@ -96,9 +102,16 @@ export class EdgeExchange {
     if (request.complete || !this.hasBody) {
       response.writeHead(answer.status, answer.headers);
       response.end(answer.body);
+      if (answer.body.length > KERNEL_TAKES) this.#limitTaking();
       return;
     }
     this.#answerOverBody(answer);
+  }
+
+  /** A client that asks for much and takes little would hold its connection, and the answer in memory, for ever. */
+  #limitTaking(): void {
+    const timer = setTimeout(() => this.response.destroy(), this.#context.takeMs);
+    this.response.once('close', () => clearTimeout(timer));
   }
 
   /** Writes a problem; a 405 names what is allowed in `allow`. */

@@ -95,8 +95,6 @@ class PooledUpstream implements HttpUpstream {
       keepAliveTimeout: options.keepAliveMs ?? KEEP_ALIVE_MS,
       keepAliveMaxTimeout: 60_000,
     });
-    // Each call learns of its own failure; the pool's own event would end the process where nobody listens.
-    this.#pool.on('connectionError', ignored);
   }
 
   forward(call: ForwardCall): Promise<UpstreamAnswer> {
@@ -171,8 +169,4 @@ function whyOf(error: unknown): string {
 
 function message(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function ignored(): undefined {
-  return undefined;
 }

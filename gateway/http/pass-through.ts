@@ -19,6 +19,8 @@ export interface PassThroughOptions {
   readonly passAuthorization: boolean;
   /** Headers of every request, name and value in turn (the operator's `upstream_headers`). */
   readonly headers?: readonly string[];
+  /** Told why a request was not passed on, or broke off, for the log. */
+  readonly onError?: (error: Error) => void;
 }
 
 /** What lets the `pass:` paths of a route through unchecked: uploads, health pages, WebSockets. */
@@ -66,9 +68,14 @@ class Passage implements PassThrough {
       proxyTimeout: options.idleTimeoutMs ?? IDLE_TIMEOUT_MS,
     });
     this.#proxy.on('proxyRes', (answer) => dropHeaders(answer));
-    this.#proxy.on('proxyReqWs', (request) => {
+    this.#proxy.on('proxyReqWs', (request, _incoming, client) => {
       // Stands before the proxy's own listener, which writes the headers of the answer to the client.
-      request.on('upgrade', (answer) => dropHeaders(answer));
+      request.on('upgrade', (answer, server) => {
+        dropHeaders(answer);
+        // The proxy only half-closes the other side, which a peer may never notice.
+        client.once('close', () => server.destroy());
+        server.once('close', () => client.destroySoon());
+      });
     });
   }
 
@@ -82,7 +89,8 @@ class Passage implements PassThrough {
     }
     this.#prepare(request, rawPath, forwarded);
     if (exchange.awaitsContinue) response.writeContinue();
-    this.#proxy.web(request, response, {}, () => {
+    this.#proxy.web(request, response, {}, (error) => {
+      this.#options.onError?.(error);
       if (response.headersSent) response.destroy();
       else exchange.problem(fault('upstream_unreachable', 'the upstream did not answer the request'));
     });
@@ -97,7 +105,8 @@ class Passage implements PassThrough {
     request.headers.connection = 'Upgrade';
     request.headers.upgrade = 'websocket';
     const before = socket.bytesWritten;
-    this.#proxy.ws(request, socket, head, {}, () => {
+    this.#proxy.ws(request, socket, head, {}, (error) => {
+      this.#options.onError?.(error);
       // Once the upgrade was answered there is nothing left to say: the connection just ends.
       if (socket.bytesWritten === before && !socket.destroyed)
         endRaw(socket, fault('upstream_unreachable', 'the upstream did not take the upgrade'));

@@ -23,6 +23,8 @@ export interface EdgeTimeouts {
   readonly tlsHandshakeMs: number;
   /** How long the rest of a body that nobody reads is waited for before its connection ends. */
   readonly lingerMs: number;
+  /** How long a client may take over a whole answer. Streamed answers have a limit of their own. */
+  readonly takeMs: number;
 }
 
 export interface EdgeTls {
@@ -47,4 +49,5 @@ export const EDGE_TIMEOUTS: EdgeTimeouts = {
   keepAliveMs: 65_000,
   tlsHandshakeMs: 10_000,
   lingerMs: 1_000,
+  takeMs: 120_000,
 };

@@ -88,6 +88,7 @@ class Edge implements EdgeServer {
       drainBytes: limits.drainBytes,
       lingerMs: timeouts.lingerMs,
       ...(options.onProblem === undefined ? {} : { onProblem: options.onProblem }),
+      takeMs: timeouts.takeMs,
     };
     const settings = {
       insecureHTTPParser: false,

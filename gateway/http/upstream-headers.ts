@@ -76,7 +76,7 @@ export function answerHead(raw: readonly Buffer[]): AnswerHead {
 }
 
 /** Media type of a Content-Type without its parameters, lower case. */
-export function mediaTypeOf(value: string): string {
+function mediaTypeOf(value: string): string {
   const end = value.indexOf(';');
   return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
 }
@@ -115,7 +115,7 @@ export function forwardedHeaders(
   );
 }
 
-/** What a connection's last request was given: the next one nearly always gets the same. */
+/** What the last request of a connection was given, where its peer is no trusted proxy: the next nearly always gets the same. */
 const OF_CONNECTION = new WeakMap<object, { readonly host: string; readonly headers: readonly string[] }>();
 
 function forwardedBy(peer: string, proto: string, host: string, forwarded: string): readonly string[] {

@@ -13,7 +13,7 @@ export function renderProblems(problems: readonly Problem[]): string {
 }
 
 /** A decision in a sentence. */
-export function renderDecision(tool: string, decision: RulebookDecision): string {
+function renderDecision(tool: string, decision: RulebookDecision): string {
   switch (decision.kind) {
     case 'ungoverned':
       return `${tool}: no rule names this tool; the rest of the check decides it\n`;

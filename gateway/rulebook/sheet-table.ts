@@ -1,13 +1,17 @@
-import { isMap, isSeq, parseDocument } from 'yaml';
+import { isMap, isSeq } from 'yaml';
 import { didYouMean, quoted } from '../../policy/rulebook/nearest.ts';
 import type { Position, Problem, ProblemCode } from '../../policy/rulebook/problem.ts';
 import type { RuleSheet, SheetCell, SheetCheck, SheetRow } from '../../policy/rulebook/sheet.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
+import { parseYamlText, YamlTextError, yamlValue } from './yaml-text.ts';
 
 /** The columns that a rule sheet can have. */
 export const COLUMNS = ['tool', 'when', 'check', 'decision', 'rule', 'because'] as const;
 
 export type Column = (typeof COLUMNS)[number];
+
+/** More faults than this are not listed: the same one stands in every row. */
+export const MAX_PROBLEMS = 200;
 
 /** A sheet as a reader gives it; there is none where its form is wrong. */
 export interface ReadSheet {
@@ -43,6 +47,7 @@ export function sheetOfTable(file: string, rows: readonly (readonly SheetCell[])
   if (columns === undefined) return { sheet: undefined, problems };
   const read: SheetRow[] = [];
   for (const cells of rows.slice(1)) {
+    if (problems.length >= MAX_PROBLEMS) break;
     const first = cells[0];
     if (first === undefined || cells.every((cell) => cell.text.trim() === '')) continue;
     const row: { -readonly [Key in keyof SheetRow]: SheetRow[Key] } = {
@@ -113,17 +118,22 @@ function readHeadings(
 function parseCheckCell(cell: SheetCell): SheetCheck | { readonly problem: Problem } {
   const text = cell.text.trim();
   const flow = text.startsWith('{') || text.startsWith('[') ? text : `{${text}}`;
-  const document = parseDocument(flow, { uniqueKeys: true });
-  const fault = document.errors[0];
-  if (fault !== undefined || !(isMap(document.contents) || isSeq(document.contents))) {
-    return {
-      problem: sheetProblem(
-        'check_cell',
-        cell,
-        `${quoted(text)} is no condition; write it as \`field: amount, at_most: 100\``,
-      ),
-    };
+  const fault = {
+    problem: sheetProblem(
+      'check_cell',
+      cell,
+      `${quoted(text)} is no condition; write it as \`field: amount, at_most: 100\``,
+    ),
+  };
+  let value: JsonValue;
+  try {
+    const parsed = parseYamlText(flow);
+    const { contents } = parsed.document;
+    if (!isMap(contents) && !isSeq(contents)) return fault;
+    value = yamlValue(contents, parsed);
+  } catch (error) {
+    if (error instanceof YamlTextError) return fault;
+    throw error;
   }
-  const value: JsonValue = document.toJS({ maxAliasCount: 0 });
   return { file: cell.file, line: cell.line, column: cell.column, value };
 }

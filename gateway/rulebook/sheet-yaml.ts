@@ -1,33 +1,46 @@
 import type { Node, Pair, YAMLMap } from 'yaml';
-import { isMap, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
+import { isMap, isScalar, isSeq } from 'yaml';
 import { didYouMean, quoted } from '../../policy/rulebook/nearest.ts';
 import type { Position, Problem } from '../../policy/rulebook/problem.ts';
+import { MAX_LINES } from '../../policy/rulebook/scan.ts';
 import type { SheetRow } from '../../policy/rulebook/sheet.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
 import type { ReadSheet } from './sheet-table.ts';
-import { COLUMNS, columnOf, sheetName, sheetProblem } from './sheet-table.ts';
+import { COLUMNS, columnOf, MAX_PROBLEMS, sheetName, sheetProblem } from './sheet-table.ts';
+import type { YamlText } from './yaml-text.ts';
+import { parseYamlText, placeOf, YamlTextError, yamlValue } from './yaml-text.ts';
 
 /** Reads a rule sheet from the text of a YAML file: a list of rows, or a map whose `rules` is one. */
 export function readYamlSheet(file: string, text: string): ReadSheet {
-  const counter = new LineCounter();
-  const document = parseDocument(text, { lineCounter: counter, uniqueKeys: true });
-  const place = (offset: number): Position => {
-    const { line, col } = counter.linePos(offset);
-    return { file, line: Math.max(1, line), column: Math.max(1, col) };
-  };
-  const problems: Problem[] = document.errors.map((error) =>
-    sheetProblem('sheet_format', place(error.pos[0]), `this is no YAML: ${error.message.split('\n')[0] ?? error.code}`),
-  );
-  if (problems.length > 0) return { sheet: undefined, problems };
-  const top = document.contents;
+  if (text.split('\n').length > MAX_LINES + 1) {
+    const message = `a rule sheet may hold ${MAX_LINES} lines at most; split it`;
+    return { sheet: undefined, problems: [sheetProblem('too_many_lines', { file, line: 1, column: 1 }, message)] };
+  }
+  try {
+    return readRows(file, parseYamlText(text));
+  } catch (error) {
+    if (!(error instanceof YamlTextError)) throw error;
+    const place = { file, line: error.line, column: error.column };
+    return {
+      sheet: undefined,
+      problems: [sheetProblem('sheet_format', place, `this cannot be read as YAML: ${error.message}`)],
+    };
+  }
+}
+
+function readRows(file: string, text: YamlText): ReadSheet {
+  const place = (offset: number): Position => ({ file, ...placeOf(text.counter, offset) });
+  const problems: Problem[] = [];
+  const top = text.document.contents;
   const list = isMap(top) ? top.get('rules', true) : top;
   if (!isSeq(list)) {
     const message = 'a rule sheet is a list of rows, each with `tool` and `decision`, or has one under `rules`';
     return { sheet: undefined, problems: [sheetProblem('sheet_format', { file, line: 1, column: 1 }, message)] };
   }
   const rows: SheetRow[] = [];
-  const context = { place, problems, toJson: (node: Node): JsonValue => node.toJS(document, { maxAliasCount: 10 }) };
+  const context = { place, problems, toJson: (node: Node): JsonValue => yamlValue(node, text) };
   for (const item of list.items) {
+    if (problems.length >= MAX_PROBLEMS) break;
     if (isMap(item)) rows.push(readRow(item, context));
     else {
       const at = isNodeLike(item) ? place(item.range?.[0] ?? 0) : place(0);

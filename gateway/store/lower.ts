@@ -29,6 +29,7 @@ export const OPCODES: Readonly<Record<Operation['op'], number>> = {
   move_undo: 19,
   outbox: 20,
   outbox_written: 21,
+  retake_claim: 22,
 };
 
 /** How many values follow each opcode. */
@@ -54,6 +55,7 @@ export const ARITY: Readonly<Record<number, number>> = {
   [OPCODES.move_undo]: 8,
   [OPCODES.outbox]: 3,
   [OPCODES.outbox_written]: 2,
+  [OPCODES.retake_claim]: 5,
 };
 
 const HOUR_MS = 3_600_000;
@@ -130,6 +132,11 @@ export function lowerOperation(operation: Operation, out: Value[]): void {
       const settles = o.to === 'ran' || o.to === 'failed';
       out.push(code, o.link, o.fence, oneOf(o.from), o.to, o.why ?? null, settles ? o.atMs : null);
       pushAnswer(o.answer, out);
+      return;
+    }
+    case 'retake_claim': {
+      const o = operation;
+      out.push(code, o.link, o.fence, oneOf(o.from), o.owner, o.leaseUntilMs);
       return;
     }
     case 'put_confirmation': {

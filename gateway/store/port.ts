@@ -21,6 +21,7 @@ export interface Store {
   enqueue(operations: readonly Operation[]): void;
 
   findSession(key: SessionKey): Promise<SessionRecord | undefined>;
+  findSessionById(sid: string): Promise<SessionRecord | undefined>;
   /** The named steps of a session, those that exist. */
   findSteps(sid: string, steps: readonly number[]): Promise<readonly StepRecord[]>;
   /** Every entry of a session in order, for an export. */

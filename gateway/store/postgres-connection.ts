@@ -13,16 +13,43 @@ export interface Result {
   readonly rows: readonly (readonly unknown[])[];
 }
 
-/** One connection, made when it is first needed and again after it broke, at growing intervals. */
-export class Connection {
-  readonly #url: string;
-  #client: pg.Client | undefined;
+/** When the server may be tried again: what one connection finds out, all of them know. */
+export class Reach {
   #backoffMs = FIRST_BACKOFF_MS;
   #retryAtMs = 0;
   #why = '';
 
-  constructor(url: string) {
+  /** Throws where the server could not be reached a moment ago. */
+  check(): void {
+    if (performance.now() < this.#retryAtMs) throw new StoreFault(this.#why);
+  }
+
+  failed(cause: unknown): StoreFault {
+    const nowMs = performance.now();
+    this.#why = `PostgreSQL cannot be reached: ${messageOf(cause)}`;
+    // Many fail at once; that is one attempt.
+    if (nowMs >= this.#retryAtMs) {
+      this.#retryAtMs = nowMs + this.#backoffMs;
+      this.#backoffMs = Math.min(this.#backoffMs * 2, LONGEST_BACKOFF_MS);
+    }
+    return new StoreFault(this.#why, { cause });
+  }
+
+  reached(): void {
+    this.#backoffMs = FIRST_BACKOFF_MS;
+    this.#retryAtMs = 0;
+  }
+}
+
+/** One connection, made when it is first needed and again after it broke, at growing intervals. */
+export class Connection {
+  readonly #url: string;
+  readonly #reach: Reach;
+  #client: pg.Client | undefined;
+
+  constructor(url: string, reach: Reach) {
     this.#url = url;
+    this.#reach = reach;
   }
 
   /**
@@ -50,7 +77,7 @@ export class Connection {
   }
 
   async #connect(force: boolean): Promise<pg.Client> {
-    if (!force && performance.now() < this.#retryAtMs) throw new StoreFault(this.#why);
+    if (!force) this.#reach.check();
     const client = new pg.Client({
       connectionString: this.#url,
       application_name: 'toolgate',
@@ -69,12 +96,9 @@ export class Connection {
         SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') IN ('off')`);
     } catch (cause) {
       client.end().catch(() => undefined);
-      this.#why = `PostgreSQL cannot be reached: ${messageOf(cause)}`;
-      this.#retryAtMs = performance.now() + this.#backoffMs;
-      this.#backoffMs = Math.min(this.#backoffMs * 2, LONGEST_BACKOFF_MS);
-      throw new StoreFault(this.#why, { cause });
+      throw this.#reach.failed(cause);
     }
-    this.#backoffMs = FIRST_BACKOFF_MS;
+    this.#reach.reached();
     this.#client = client;
     return client;
   }

@@ -35,7 +35,13 @@ WHEN 10 THEN
     answer_kind = coalesce(v[i+7], answer_kind),
     answer_status = CASE WHEN v[i+7] IS NULL THEN answer_status ELSE v[i+8]::integer END,
     answer_type = CASE WHEN v[i+7] IS NULL THEN answer_type ELSE v[i+9] END,
-    answer_body = CASE WHEN v[i+7] IS NULL THEN answer_body ELSE decode(v[i+10], 'base64') END
+    answer_body = CASE WHEN v[i+7] IS NULL THEN answer_body ELSE decode(v[i+10], 'base64') END,
+    scope_key = CASE WHEN v[i+4] = 'failed' AND v[i+7] IS NULL THEN NULL ELSE scope_key END
+    WHERE link = v[i+1] AND fence = v[i+2]::bigint AND strpos(v[i+3], '|' || state || '|') > 0;
+  IF NOT FOUND THEN RETURN 'claim_fenced'; END IF;
+WHEN 22 THEN
+  UPDATE claims SET state = 'sending', owner = v[i+4], fence = fence + 1, lease_until_ms = v[i+5]::bigint,
+    settled_at_ms = NULL, why = NULL
     WHERE link = v[i+1] AND fence = v[i+2]::bigint AND strpos(v[i+3], '|' || state || '|') > 0;
   IF NOT FOUND THEN RETURN 'claim_fenced'; END IF;
 WHEN 9 THEN

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { type CommitResult, type Conflict, StoreFault } from './port.ts';
 import { type Connection, isTransient, messageOf } from './postgres-connection.ts';
 import type { EncodedCommit } from './postgres-encode.ts';
@@ -18,7 +18,7 @@ const OK: CommitResult = { ok: true };
 export class Lane {
   readonly #connection: Connection;
   #queue: Waiting[] = [];
-  #running = false;
+  #running: Promise<void> | undefined;
 
   constructor(connection: Connection) {
     this.#connection = connection;
@@ -26,23 +26,24 @@ export class Lane {
 
   push(waiting: Waiting): void {
     this.#queue.push(waiting);
-    if (this.#running) return;
-    this.#running = true;
-    // Not at once: what else arrives in this turn of the loop goes along.
-    setImmediate(() => {
-      // #run tells each commit of its own fate and throws nothing.
-      void this.#run();
-    });
+    this.#running ??= this.#run();
+  }
+
+  /** Resolves once everything that was pushed is settled. */
+  async idle(): Promise<void> {
+    await this.#running;
   }
 
   async #run(): Promise<void> {
+    // What else arrives in this turn of the loop goes along.
+    await nextTurn();
     while (this.#queue.length > 0) {
       const group = this.#queue.splice(0, GROUP_COMMITS);
       if (await this.#commit(group, true)) continue;
       // A deadlock with another replica's group: one at a time they hold less for less long.
       for (const waiting of group) await this.#commitAlone(waiting);
     }
-    this.#running = false;
+    this.#running = undefined;
   }
 
   async #commitAlone(waiting: Waiting): Promise<void> {

@@ -1,6 +1,6 @@
 import type { Value } from './lower.ts';
 import { type CommitResult, type Operation, StoreFault, type StoreOptions } from './port.ts';
-import { Connection, isTransient, messageOf } from './postgres-connection.ts';
+import { Connection, isTransient, messageOf, Reach } from './postgres-connection.ts';
 import { affinityOf, encodeCommit } from './postgres-encode.ts';
 import { Lane } from './postgres-lane.ts';
 import { openSchema } from './postgres-migrate.ts';
@@ -40,8 +40,9 @@ export class PostgresStore extends StoreReads {
     this.#options = options;
     this.#secret = secret;
     const count = Math.max(1, options.connections ?? CONNECTIONS);
-    const commits = Array.from({ length: count }, () => new Connection(url));
-    const reads = Array.from({ length: count }, () => new Connection(url));
+    const reach = new Reach();
+    const commits = Array.from({ length: count }, () => new Connection(url, reach));
+    const reads = Array.from({ length: count }, () => new Connection(url, reach));
     this.#connections = [...commits, ...reads];
     this.#lanes = commits.map((connection) => new Lane(connection));
     this.#idle = reads;
@@ -79,6 +80,7 @@ export class PostgresStore extends StoreReads {
 
   async close(): Promise<void> {
     this.#closed = true;
+    await Promise.all(this.#lanes.map((lane) => lane.idle()));
     await Promise.all(this.#unwaited);
     await Promise.all(this.#connections.map((connection) => connection.close()));
   }

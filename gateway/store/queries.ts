@@ -48,6 +48,7 @@ export function rowKey(...parts: readonly unknown[]): string {
 /** Queries that only read. Lists come as the text of a JSON array. */
 export type QueryName =
   | 'findSession'
+  | 'findSessionById'
   | 'findSteps'
   | 'readEntries'
   | 'viewsOfCaller'
@@ -86,6 +87,7 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
   const headOf = '(SELECT head_step FROM sessions WHERE sid = ?1)';
   return {
     findSession: { sql: `SELECT ${SESSION} FROM sessions WHERE issuer = ?1 AND caller = ?2 AND session = ?3` },
+    findSessionById: { sql: `SELECT ${SESSION} FROM sessions WHERE sid = ?1` },
     findSteps: {
       sql: `SELECT ${STEP}, ${headOf} FROM steps WHERE sid = ?1 AND step IN ${numbers('?2')} ORDER BY step`,
       sealed: SEALED_STEP,

@@ -20,7 +20,13 @@ export function makeClaimOperations(ground: Ground): Record<number, Handler> {
     request = CASE WHEN ?6 IS NULL THEN request ELSE NULL END, answer_kind = coalesce(?7, answer_kind),
     answer_status = CASE WHEN ?7 IS NULL THEN answer_status ELSE ?8 END,
     answer_type = CASE WHEN ?7 IS NULL THEN answer_type ELSE ?9 END,
-    answer_body = CASE WHEN ?7 IS NULL THEN answer_body ELSE ?10 END ${where}`,
+    answer_body = CASE WHEN ?7 IS NULL THEN answer_body ELSE ?10 END,
+    scope_key = CASE WHEN ?4 = 'failed' AND ?7 IS NULL THEN NULL ELSE scope_key END ${where}`,
+  );
+  const retake = new Numbered(
+    db,
+    `UPDATE claims SET state = 'sending', owner = ?4, fence = fence + 1, lease_until_ms = ?5, settled_at_ms = NULL,
+    why = NULL ${where}`,
   );
   const putConfirmation =
     db.prepare(`INSERT INTO confirmations (id, sid, session, caller, mode, point, step, link, tool,
@@ -62,6 +68,8 @@ export function makeClaimOperations(ground: Ground): Record<number, Handler> {
       }
       return changes === 0 ? 'claim_fenced' : undefined;
     },
+    [OPCODES.retake_claim]: (v, i) =>
+      retake.run(...v.slice(i, i + 5)).changes === 0 ? 'claim_fenced' : undefined,
     [OPCODES.put_confirmation]: (v, i) => {
       const row: unknown[] = v.slice(i, i + 21);
       row[16] = sealText(ground, SEALED.display, rowKey(v[i]), v[i + 16]);

@@ -43,6 +43,10 @@ export abstract class StoreReads implements Store {
     return one(await this.rows('findSession', [key.issuer, key.caller, key.session]), read.sessionOf);
   }
 
+  async findSessionById(sid: string): Promise<SessionRecord | undefined> {
+    return one(await this.rows('findSessionById', [sid]), read.sessionOf);
+  }
+
   async findSteps(sid: string, steps: readonly number[]): Promise<readonly StepRecord[]> {
     return (await this.rows('findSteps', [sid, JSON.stringify(steps)])).map(read.stepOf);
   }

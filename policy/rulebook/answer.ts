@@ -19,6 +19,8 @@ export type Answer =
       readonly flow: string;
       readonly line: number;
     }
+  /** A rule sheet of which no row holds. */
+  | { readonly kind: 'no_rule'; readonly flow: string; readonly line: number }
   | { readonly kind: 'undecided'; readonly flow: string; readonly line: number };
 
 export const LOOP: Answer = { kind: 'loop' };
@@ -30,11 +32,16 @@ export const ABSTAIN: Answer = { kind: 'abstain' };
  */
 export function joinAnswers(left: Answer, right: Answer, flow: string, line: number): Answer {
   if (left.kind === 'loop') return right;
+  if (refuses(left) && refuses(right)) return left;
   if (right.kind === 'loop' || left.kind === right.kind) return left;
   if (left.kind === 'allow' && right.kind === 'confirm') return right;
   if (left.kind === 'confirm' && right.kind === 'allow') return left;
   if (left.kind === 'undecided') return left;
   return right.kind === 'undecided' ? right : { kind: 'undecided', flow, line };
+}
+
+function refuses(answer: Answer): boolean {
+  return answer.kind === 'refuse' || answer.kind === 'no_rule';
 }
 
 const SEVERITY: Readonly<Record<Answer['kind'], number>> = {
@@ -43,6 +50,7 @@ const SEVERITY: Readonly<Record<Answer['kind'], number>> = {
   allow: 2,
   confirm: 3,
   undecided: 4,
+  no_rule: 5,
   refuse: 5,
 };
 

@@ -16,7 +16,7 @@ export interface CallTable {
 }
 
 /** Every statement of a block at any depth, in order. Nesting is bounded by the outline. */
-export function* statementsOf(block: Block): Generator<Statement> {
+function* statementsOf(block: Block): Generator<Statement> {
   for (const statement of block) {
     yield statement;
     for (const inner of innerBlocks(statement)) yield* statementsOf(inner);

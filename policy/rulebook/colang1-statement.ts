@@ -1,63 +1,23 @@
+import { ActionParser1 } from './colang1-action.ts';
+import { headOf, KNOWN, REFUSED, withoutColon } from './colang1-words.ts';
 import { parseExpression } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
-import { isToolName } from './message.ts';
+import type { Line } from './line.ts';
+import { positionAt } from './line.ts';
 import { didYouMean, quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
 import { isDocText, refuseBody } from './outline.ts';
-import type { Position, Problems } from './problem.ts';
-import type { Line } from './scan.ts';
-import { positionAt } from './scan.ts';
+import type { Problems } from './problem.ts';
 import type { Block, IfBranch, Statement, WhenBranch } from './syntax.ts';
-import { stringValue, tokenize } from './token.ts';
-
-const KNOWN: readonly string[] = [
-  'abort',
-  'bot',
-  'break',
-  'continue',
-  'create',
-  'do',
-  'done',
-  'else',
-  'event',
-  'execute',
-  'goto',
-  'if',
-  'label',
-  'log',
-  'meta',
-  'pass',
-  'priority',
-  'return',
-  'set',
-  'stop',
-  'user',
-  'when',
-  'while',
-];
-
-/** Statements of the language, or near to it, that are refused on purpose, with what to write instead. */
-const REFUSED: ReadonlyMap<string, string> = new Map([
-  ['for', 'loops over lists are not read; write the cases out'],
-  ['foreach', 'loops over lists are not read; write the cases out'],
-  ['check', '`check` does nothing that can be decided; write `if`'],
-  ['any', '`any` is not read; write `when … else when …`'],
-  ['elif', 'this is Colang 2.x; in a 1.0 file write `else if`'],
-  ['await', 'this is Colang 2.x; in a 1.0 file write `execute NAME` or `do NAME`'],
-  ['start', 'this is Colang 2.x; in a 1.0 file write `execute NAME` or `do NAME`'],
-  ['activate', 'this is Colang 2.x; in a 1.0 file a `define flow` is active by itself'],
-  ['match', 'this is Colang 2.x; in a 1.0 file write `user NAME`'],
-  ['flow', 'flows are not defined inside flows; write `define flow` at column 1'],
-  ['define', 'a definition starts at column 1'],
-]);
+import { stringValue } from './token.ts';
 
 /** Reads the statements of a Colang 1.0 flow. */
 export class StatementParser1 {
-  readonly #notes: FlowNotes;
+  readonly #actions: ActionParser1;
   readonly #problems: Problems;
 
   constructor(notes: FlowNotes, problems: Problems) {
-    this.#notes = notes;
+    this.#actions = new ActionParser1(notes, problems);
     this.#problems = problems;
   }
 
@@ -147,7 +107,7 @@ export class StatementParser1 {
     const what = line.text.slice(from, withoutColon(line)).trim();
     const trigger: Statement[] = [];
     if (/^bot\s+execute_/.test(what)) {
-      const statement = this.#bot(line, from + 3, positionAt(line, from));
+      const statement = this.#actions.bot(line, from + 3, positionAt(line, from));
       if (statement !== undefined) trigger.push(statement);
     } else if (what === '' || /^(?:execute|exec|run|do|any|if|\$)\b/.test(what) || what.startsWith('$')) {
       this.#problems.error(
@@ -175,22 +135,22 @@ export class StatementParser1 {
     const at = positionAt(line, 0);
     const nothing: Statement = { kind: 'nothing', at };
     if (isDocText(line.text)) return this.#plain(outline, 'a text', nothing);
-    if (word.startsWith('$')) return this.#assignment(outline, 0);
+    if (word.startsWith('$')) return this.#actions.assignment(outline, 0);
     switch (word) {
       case 'user':
       case 'event':
         this.#texts(outline);
-        return { kind: 'turn', name: restOf(line, word.length).trim(), at };
+        return { kind: 'turn', name: line.text.slice(word.length).trim(), at };
       case 'bot': {
         const texts = this.#texts(outline);
-        return this.#bot(line, 3, at, texts);
+        return this.#actions.bot(line, 3, at, texts);
       }
       case 'execute':
       case 'exec':
       case 'run':
-        return this.#plain(outline, word, this.#execute(line, word.length, at));
+        return this.#plain(outline, word, this.#actions.execute(line, word.length, at));
       case 'do':
-        return this.#plain(outline, word, this.#do(line, at));
+        return this.#plain(outline, word, this.#actions.call(line, at));
       case 'while': {
         const expression = parseExpression(line, 5, this.#problems, withoutColon(line));
         const body = this.#whileBody(outline);
@@ -216,7 +176,7 @@ export class StatementParser1 {
         return this.#plain(outline, word, { kind: 'leave', word, at });
       case 'label':
       case 'checkpoint':
-        return this.#plain(outline, word, { kind: 'label', name: restOf(line, word.length).trim(), at });
+        return this.#plain(outline, word, { kind: 'label', name: line.text.slice(word.length).trim(), at });
       case 'goto':
         return this.#plain(outline, word, { kind: 'goto', name: line.text.replace(/^go\s*to\s*/, '').trim(), at });
       case 'create':
@@ -226,7 +186,7 @@ export class StatementParser1 {
       case 'priority':
         return this.#plain(outline, word, nothing);
       case 'set':
-        return this.#assignment(outline, 4);
+        return this.#actions.assignment(outline, 4);
       case 'meta':
         return nothing;
       default:
@@ -290,124 +250,4 @@ export class StatementParser1 {
     }
     return texts;
   }
-
-  #bot(line: Line, from: number, at: Position, texts: readonly string[] = []): Statement | undefined {
-    const rest = restOf(line, from);
-    const text = rest.trim().replace(/^says?\s+/, '');
-    if (text.startsWith('execute_')) return this.#execute(line, line.text.indexOf('execute_', from) + 8, at, true);
-    const quote = text.indexOf('"');
-    const name = (quote < 0 ? text : text.slice(0, quote)).trim().split(/\s+/).join(' ');
-    const inline = quote < 0 ? undefined : tokenize(line, line.text.indexOf('"', from))[0];
-    const said =
-      inline?.kind === 'string'
-        ? stringValue(inline.text)
-        : (texts.find((one) => one.trimEnd().endsWith('?')) ?? texts[0]);
-    if (name === '' && said === undefined) {
-      this.#problems.error('statement_unknown', at, '`bot` says nothing; write the name of a message');
-      return undefined;
-    }
-    return { kind: 'say', name: name === '' ? 'say' : name, text: said, at };
-  }
-
-  /** `NAME(arguments)` after `execute`; words of a name are joined as the runtime joins them. */
-  #execute(line: Line, from: number, at: Position, single: boolean = false): Statement | undefined {
-    const rest = restOf(line, from).trim();
-    if (rest.startsWith('$')) {
-      this.#problems.error(
-        'action_variable',
-        at,
-        `${quoted(rest)} names no tool; a rule must name the tool that it runs`,
-      );
-      return undefined;
-    }
-    const open = rest.indexOf('(');
-    const words = (open < 0 ? rest : rest.slice(0, open)).trim().split(/\s+/);
-    const tool = words.join('_');
-    if (!isToolName(tool) || (single && words.length > 1)) {
-      this.#problems.error(
-        'tool_name',
-        at,
-        `${quoted(words.join(' '))} cannot name a tool; write \`execute NAME\` or \`execute SERVER/NAME\``,
-      );
-      return undefined;
-    }
-    if (open >= 0 && !isClosedCall(line, line.text.indexOf('(', from))) {
-      this.#problems.error(
-        'argument_list',
-        positionAt(line, line.text.indexOf('(', from)),
-        'these arguments are not closed by `)` at the end of the line',
-      );
-      return undefined;
-    }
-    return { kind: 'execute', tool, at };
-  }
-
-  #do(line: Line, at: Position): Statement | undefined {
-    const rest = restOf(line, 2).trim();
-    if (rest.startsWith('$')) {
-      this.#problems.error(
-        'flow_variable',
-        at,
-        `${quoted(rest)} names no flow; write the subflow's own name after \`do\``,
-      );
-      return undefined;
-    }
-    const name = (rest.split('(')[0] ?? '').trim().split(/\s+/).join(' ');
-    return { kind: 'call', name, form: 'await', at };
-  }
-
-  #assignment(outline: Outline, from: number): Statement | undefined {
-    const { line } = outline;
-    const at = positionAt(line, 0);
-    refuseBody(outline, line.text, this.#problems);
-    const head = /^\$([\p{L}\p{N}_]+)(?:\.[\p{L}\p{N}_]+)*\s*(=|\+=|-=)(?!=)\s*/u.exec(line.text.slice(from));
-    if (head === null) {
-      this.#problems.error(
-        'statement_unknown',
-        at,
-        `${quoted(line.text)} is no statement; write \`$NAME = …\` to give a value`,
-      );
-      return undefined;
-    }
-    this.#notes.assign(head[1] ?? '', at);
-    const value = from + head[0].length;
-    const call = /^(?:execute|exec|run)(?=\s)/.exec(line.text.slice(value));
-    if (call !== null) return this.#execute(line, value + call[0].length, at);
-    parseExpression(line, value, this.#problems);
-    return { kind: 'nothing', at };
-  }
-}
-
-/** The word that says what a statement is; `else if` and `else when` count as one. */
-function headOf(text: string): string {
-  const two = /^(else\s+(?:if|when)|go\s+to)(?![^\s:])/.exec(text)?.[1];
-  if (two !== undefined) return two.startsWith('go') ? 'goto' : two.endsWith('if') ? 'else if' : 'else when';
-  const word = /^\S+/.exec(text)?.[0] ?? '';
-  return word.length > 1 && word.endsWith(':') ? word.slice(0, -1) : word;
-}
-
-function restOf(line: Line, from: number): string {
-  return line.text.slice(from);
-}
-
-/** The end of a line without the colon that people bring from Python. */
-function withoutColon(line: Line): number {
-  return line.text.endsWith(':') ? line.text.length - 1 : line.text.length;
-}
-
-/** Whether the bracket at `open` closes at the very end of the line, with every bracket inside in its place. */
-function isClosedCall(line: Line, open: number): boolean {
-  const waiting: string[] = [];
-  const tokens = tokenize(line, open);
-  for (const [index, token] of tokens.entries()) {
-    if (token.kind !== 'symbol') continue;
-    if (token.text === '(') waiting.push(')');
-    else if (token.text === '[') waiting.push(']');
-    else if (token.text === '{') waiting.push('}');
-    else if (token.text === ')' || token.text === ']' || token.text === '}') {
-      if (waiting.pop() !== token.text) return false;
-      if (waiting.length === 0) return index === tokens.length - 1;
-    }
-  }
-  return false;
 }

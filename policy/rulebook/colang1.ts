@@ -1,11 +1,11 @@
 import { StatementParser1 } from './colang1-statement.ts';
 import { FlowNotes } from './flow-notes.ts';
 import { importPath } from './imports.ts';
+import { positionAt } from './line.ts';
 import { didYouMean, quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
 import { isDocText, refuseBody } from './outline.ts';
 import type { Problems } from './problem.ts';
-import { positionAt } from './scan.ts';
 import type { FileSyntax, FlowSyntax, MessageSyntax } from './syntax.ts';
 import { stringValue } from './token.ts';
 
@@ -100,7 +100,6 @@ function parseDefinition(
     version: '1.0',
     callable: kind === 'subflow',
     override: false,
-    parameters: new Map(),
     assigned: notes.assigned,
     globals: notes.globals,
     body,

@@ -1,8 +1,9 @@
+import type { Line } from './line.ts';
+import { positionAt } from './line.ts';
 import { quoted } from './nearest.ts';
 import { MAX_NESTING } from './outline.ts';
 import type { Position, Problems } from './problem.ts';
-import type { Line } from './scan.ts';
-import { positionAt } from './scan.ts';
+import { SyntaxFault } from './syntax-fault.ts';
 import type { Token } from './token.ts';
 import { stringValue, tokenize } from './token.ts';
 
@@ -30,16 +31,6 @@ export interface SpecGroup {
 const JOINS: ReadonlySet<string> = new Set(['and', 'or', 'as']);
 const VALUES: ReadonlySet<string> = new Set(['True', 'False', 'None']);
 const CONSTANTS: ReadonlySet<string> = new Set(['True', 'False', 'None', 'true', 'false', 'not', 'is', 'in']);
-
-class SpecFault extends Error {
-  readonly code = 'statement_unknown';
-  readonly at: number;
-
-  constructor(at: number, message: string) {
-    super(message);
-    this.at = at;
-  }
-}
 
 class SpecParser {
   readonly captured: { name: string; at: Position }[] = [];
@@ -78,7 +69,8 @@ class SpecParser {
   #one(): Spec {
     const token = this.#tokens[this.#next];
     if (token === undefined) {
-      throw new SpecFault(
+      throw new SyntaxFault(
+        'statement_unknown',
         this.#line.text.length,
         'this statement ends too early; write the name of a flow, an action or an event',
       );
@@ -87,10 +79,15 @@ class SpecParser {
       this.#next += 1;
       this.#depth += 1;
       if (this.#depth > MAX_NESTING)
-        throw new SpecFault(token.at, `this group is nested more than ${MAX_NESTING} deep; split it`);
+        throw new SyntaxFault(
+          'statement_unknown',
+          token.at,
+          `this group is nested more than ${MAX_NESTING} deep; split it`,
+        );
       const inner = this.#or();
       this.#depth -= 1;
-      if (!this.#isSymbol(')')) throw new SpecFault(token.at, 'this `(` is never closed; add `)`');
+      if (!this.#isSymbol(')'))
+        throw new SyntaxFault('statement_unknown', token.at, 'this `(` is never closed; add `)`');
       this.#next += 1;
       const event = this.#members();
       this.#capture();
@@ -121,7 +118,7 @@ class SpecParser {
     if (!event) this.#arguments();
     const later = this.#members();
     const argumentTokens = this.#tokens.slice(from, this.#next);
-    const text = argumentTokens.find((token) => token.kind === 'string');
+    const text = ownText(argumentTokens);
     this.#capture();
     return {
       kind: 'one',
@@ -165,7 +162,11 @@ class SpecParser {
     while (this.#isSymbol('.')) {
       const name = this.#tokens[this.#next + 1];
       if (name?.kind !== 'name')
-        throw new SpecFault(this.#tokens[this.#next]?.at ?? 0, 'a `.` must be followed by a name');
+        throw new SyntaxFault(
+          'statement_unknown',
+          this.#tokens[this.#next]?.at ?? 0,
+          'a `.` must be followed by a name',
+        );
       found = true;
       this.#next += 2;
       const open = this.#tokens[this.#next];
@@ -183,21 +184,26 @@ class SpecParser {
       if (token.text.length === 1 && at >= 0) {
         waiting.push(')]}'[at] ?? ')');
       } else if (token.text.length === 1 && ')]}'.includes(token.text)) {
-        if (waiting.pop() !== token.text) throw new SpecFault(token.at, `this \`${token.text}\` closes nothing`);
+        if (waiting.pop() !== token.text)
+          throw new SyntaxFault('statement_unknown', token.at, `this \`${token.text}\` closes nothing`);
         if (waiting.length === 0) {
           this.#next += 1;
           return;
         }
       }
     }
-    throw new SpecFault(open.at, `this \`${open.text}\` is never closed`);
+    throw new SyntaxFault('statement_unknown', open.at, `this \`${open.text}\` is never closed`);
   }
 
   #capture(): void {
     if (!this.#isWord('as')) return;
     const token = this.#tokens[this.#next + 1];
     if (token?.kind !== 'variable')
-      throw new SpecFault(this.#tokens[this.#next]?.at ?? 0, '`as` must be followed by a `$NAME`');
+      throw new SyntaxFault(
+        'statement_unknown',
+        this.#tokens[this.#next]?.at ?? 0,
+        '`as` must be followed by a `$NAME`',
+      );
     this.captured.push({ name: token.text.slice(1), at: positionAt(this.#line, token.at) });
     this.#next += 2;
   }
@@ -213,11 +219,24 @@ class SpecParser {
   }
 
   #unexpected(token: Token): never {
-    throw new SpecFault(
+    throw new SyntaxFault(
+      'statement_unknown',
       token.at,
       `unexpected ${quoted(token.text)}; a call is written \`flow name "value"\` or \`SomeAction(name="value")\``,
     );
   }
+}
+
+/** The first text that is an argument itself: not an index, nor part of a list or a map. */
+function ownText(tokens: readonly Token[]): Token | undefined {
+  let inside = 0;
+  for (const token of tokens) {
+    if (token.kind === 'string' && inside === 0) return token;
+    if (token.kind !== 'symbol') continue;
+    if (token.text === '[' || token.text === '{') inside += 1;
+    else if (token.text === ']' || token.text === '}') inside -= 1;
+  }
+  return undefined;
 }
 
 /** Parses the specs from `from` to `to` in a line; a fault is reported at its column and gives undefined. */
@@ -229,8 +248,8 @@ export function parseSpecs(line: Line, from: number, to: number, problems: Probl
   try {
     return { spec: parser.parse(), captured: parser.captured };
   } catch (error) {
-    if (!(error instanceof SpecFault)) throw error;
-    problems.error('statement_unknown', positionAt(line, error.at), error.message);
+    if (!(error instanceof SyntaxFault)) throw error;
+    problems.error(error.code, positionAt(line, error.at), error.message);
     return undefined;
   }
 }

@@ -1,22 +1,21 @@
+import { emitSpec, executedName, operatorOf } from './colang2-emit.ts';
 import type { Spec } from './colang2-spec.ts';
 import { parseSpecs } from './colang2-spec.ts';
+import { headOf, isLabel, withoutColon } from './colang2-words.ts';
 import { parseExpression } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
-import { actionTool, isActionName, isToolName } from './message.ts';
+import type { Line } from './line.ts';
+import { positionAt } from './line.ts';
+import { isActionName } from './message.ts';
 import { quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
 import { isDocText, refuseBody } from './outline.ts';
 import type { Position, Problems } from './problem.ts';
-import type { Line } from './scan.ts';
-import { positionAt } from './scan.ts';
 import type { Block, IfBranch, Statement, WhenBranch } from './syntax.ts';
 import { tokenize } from './token.ts';
 
-type Operator = 'await' | 'start' | 'match' | 'activate' | 'deactivate' | 'send';
-
 const OPERATORS: ReadonlySet<string> = new Set(['await', 'start', 'match', 'activate', 'deactivate', 'send']);
 const VALUES: ReadonlySet<string> = new Set(['True', 'False', 'None', 'true', 'false', 'not']);
-const HEAD = /^(?:else\s+if|or\s*when|\.\.\.|[\p{L}\p{N}_]+|\$[\p{L}\p{N}_]+|\S)/u;
 
 /** Reads the statements of a Colang 2.x flow. */
 export class StatementParser2 {
@@ -105,7 +104,8 @@ export class StatementParser2 {
     const from = /^(?:or\s*)?when/.exec(line.text)?.[0].length ?? 0;
     const group = this.#specs(line, from, withoutColon(line));
     // The branch as a whole is the person's turn, so what it waits for adds none of its own.
-    const trigger = group === undefined ? [] : this.#emit('await', group).filter((one) => one.kind !== 'turn');
+    const trigger =
+      group === undefined ? [] : emitSpec('await', group, this.#problems).filter((one) => one.kind !== 'turn');
     return { trigger, body: this.#body(outline, looping), at: positionAt(line, 0) };
   }
 
@@ -251,63 +251,13 @@ export class StatementParser2 {
     const spec = this.#specs(line, from, line.text.length);
     if (spec === undefined) return [];
     if (operator === 'match') return [{ kind: 'turn', name: line.text.slice(from).trim(), at: positionAt(line, 0) }];
-    return this.#emit(operator, spec);
+    return emitSpec(operator, spec, this.#problems);
   }
 
   #specs(line: Line, from: number, to: number): Spec | undefined {
     const group = parseSpecs(line, from, to, this.#problems);
     for (const capture of group?.captured ?? []) this.#notes.assign(capture.name, capture.at);
     return group?.spec;
-  }
-
-  #emit(operator: Operator, spec: Spec): Block {
-    if (spec.kind === 'and') return spec.parts.flatMap((part) => this.#emit(operator, part));
-    if (spec.kind === 'or') {
-      const branches = spec.parts.map((part) => this.#emit(operator, part));
-      const at = firstPosition(spec);
-      return at === undefined ? [] : [{ kind: 'choice', branches, at }];
-    }
-    const { name, at, text } = spec;
-    if (operator === 'deactivate') return [];
-    if (operator === 'send') return spec.event ? [] : this.#sent(name, text, at);
-    if (name === '' || spec.event)
-      return operator === 'await' ? [{ kind: 'turn', name: name === '' ? 'a reference' : name, at }] : [];
-    if (/^\p{Lu}/u.test(name)) return this.#action(name, text, at, operator);
-    const words = name.split(' ');
-    const executed = words[0] === 'execute' && words.length === 2 ? words[1] : boundTool(words);
-    if (executed !== undefined) {
-      if (!isToolName(executed)) return this.#fault('tool_name', at, `${quoted(executed)} cannot name a tool`);
-      return [{ kind: 'execute', tool: executed, at }];
-    }
-    const beside = operator !== 'await';
-    if (words[0] === 'bot' && words.length > 1) {
-      const said: Statement = { kind: 'say', name: words.slice(1).join(' '), text, at };
-      return [said, { kind: 'call', name, form: beside ? 'start' : 'bot', at }];
-    }
-    if (words[0] === 'user' && !beside) return [{ kind: 'call', name, form: 'user', at }];
-    return [{ kind: 'call', name, form: beside ? 'start' : 'await', at }];
-  }
-
-  #action(name: string, text: string | undefined, at: Position, operator: Operator): Block {
-    const tool = actionTool(name);
-    if (tool !== undefined) return [{ kind: 'execute', tool, at }];
-    if (name.startsWith('UtteranceBot')) return [{ kind: 'say', name: 'say', text, at }];
-    if (isActionName(name) && !name.includes('User')) return [];
-    if (name.includes(' ')) {
-      return this.#fault(
-        'flow_name_case',
-        at,
-        `${quoted(name)} names no flow (those are in lower case), no action and no event`,
-      );
-    }
-    return operator === 'await' ? [{ kind: 'turn', name, at }] : [];
-  }
-
-  /** An event that starts an action runs it, whoever listens. */
-  #sent(name: string, text: string | undefined, at: Position): Block {
-    if (!name.startsWith('Start')) return [];
-    const action = name.slice('Start'.length);
-    return isActionName(action) ? this.#action(action, text, at, 'start') : [];
   }
 
   #fault(
@@ -326,56 +276,4 @@ export class StatementParser2 {
     this.#problems.error(code, at, message);
     return [];
   }
-}
-
-function operatorOf(word: string): Operator {
-  switch (word) {
-    case 'start':
-    case 'match':
-    case 'activate':
-    case 'deactivate':
-    case 'send':
-      return word;
-    default:
-      return 'await';
-  }
-}
-
-/** The tool of `bot execute_NAME`. */
-function boundTool(words: readonly string[]): string | undefined {
-  const second = words[1];
-  return words[0] === 'bot' && words.length === 2 && second?.startsWith('execute_')
-    ? second.slice('execute_'.length)
-    : undefined;
-}
-
-/** The tool of `execute NAME` where only a tool can be named so. */
-function executedName(text: string): string | undefined {
-  if (!text.startsWith('execute ')) return undefined;
-  const open = text.indexOf('(');
-  if (open >= 0 && !text.endsWith(')')) return undefined;
-  const name = text.slice('execute '.length, open < 0 ? undefined : open).trim();
-  return isToolName(name) && /[^\p{L}\p{N}_]/u.test(name) ? name : undefined;
-}
-
-function firstPosition(spec: Spec): Position | undefined {
-  let one: Spec | undefined = spec;
-  while (one !== undefined && one.kind !== 'one') one = one.parts[0];
-  return one?.at;
-}
-
-function headOf(text: string): string {
-  const head = HEAD.exec(text)?.[0] ?? '';
-  if (head.startsWith('else')) return head === 'else' || !/^else\s+if$/.test(head) ? head : 'else if';
-  return /^or\s*when$/.test(head) ? 'or when' : head;
-}
-
-/** `start_new_flow_instance:` and its like say how the conversation engine runs a flow. */
-function isLabel(text: string): boolean {
-  return /^[\p{L}\p{N}_]+:$/u.test(text) && text !== 'else:';
-}
-
-/** The end of a line without the colon that may close an `if`, a `while` or a `when`. */
-function withoutColon(line: Line): number {
-  return line.text.endsWith(':') ? line.text.length - 1 : line.text.length;
 }

@@ -1,12 +1,12 @@
 import { StatementParser2 } from './colang2-statement.ts';
 import { FlowNotes } from './flow-notes.ts';
 import { importPath } from './imports.ts';
+import type { Line } from './line.ts';
+import { positionAt } from './line.ts';
 import { quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
 import { isDocText, refuseBody } from './outline.ts';
 import type { Position, Problems } from './problem.ts';
-import type { Line } from './scan.ts';
-import { positionAt } from './scan.ts';
 import type { FileSyntax, FlowSyntax } from './syntax.ts';
 import type { Token } from './token.ts';
 import { tokenize } from './token.ts';
@@ -66,6 +66,7 @@ function parseFlow(
     return undefined;
   }
   const notes = new FlowNotes(problems);
+  for (const [name, where] of header.parameters) notes.assign(name, where);
   for (const [name, where] of header.results) notes.assign(name, where);
   const body = new StatementParser2(notes, problems).block(outline.body, false);
   return {
@@ -73,7 +74,6 @@ function parseFlow(
     version: '2.x',
     callable: false,
     override: decorators.some((decorator) => decorator.name === 'override'),
-    parameters: header.parameters,
     assigned: notes.assigned,
     globals: notes.globals,
     body,

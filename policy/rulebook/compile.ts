@@ -5,12 +5,12 @@ import { parseColang2 } from './colang2.ts';
 import type { Callee, FlowGraph } from './graph.ts';
 import { buildGraph } from './graph.ts';
 import { resolveImports } from './imports.ts';
+import type { Version } from './line.ts';
 import { outlineLines } from './outline.ts';
 import type { Position, Problem } from './problem.ts';
 import { Problems } from './problem.ts';
 import type { RecordFlow, RulebookRecord } from './record.ts';
 import { RECORD_FORMAT } from './record.ts';
-import type { Version } from './scan.ts';
 import { detectVersion, scanLines } from './scan.ts';
 import type { RuleSheet, SheetOptions } from './sheet.ts';
 import { compileRuleSheet } from './sheet.ts';
@@ -188,7 +188,7 @@ function buildFlows(
       );
     }
     return buildGraph(flow, {
-      scope: { assigned: (name) => flow.assigned.get(name) ?? flow.parameters.get(name) ?? shared.get(name) },
+      scope: { assigned: (name) => flow.assigned.get(name) ?? shared.get(name) },
       problems,
       texts: (message) => texts.get(message) ?? [],
       undefinedMessage: (message) => strict && message !== '...' && !message.startsWith('$') && !texts.has(message),

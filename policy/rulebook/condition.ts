@@ -1,6 +1,6 @@
 import { Big } from 'big.js';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import type { Comparison, Literal } from './expression.ts';
+import type { Comparison, Literal } from './expression-tree.ts';
 
 /**
  * A condition as the record carries it: plain JSON, three-valued (`null` is unknown). `fact` reads a fact, `argument`
@@ -101,7 +101,7 @@ function decimal(value: JsonValue): Big | undefined {
 }
 
 /** Whether a value is the literal: same kind and same value, numbers as decimals. */
-export function equalsLiteral(value: JsonValue, literal: Literal): boolean {
+function equalsLiteral(value: JsonValue, literal: Literal): boolean {
   if (literal !== null && typeof literal === 'object') {
     const number = decimal(value);
     return number?.eq(new Big(literal.number)) ?? false;

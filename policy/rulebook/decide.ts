@@ -22,12 +22,17 @@ export type RulebookDecision =
     }
   | {
       readonly kind: 'refuse';
-      /** The refusing message's own name, a sheet's rule, `no_rule`, `rulebook_undecided` or `rulebook_unreached`. */
+      /** What refused: one of the rulebook's own rules, or the lack of one that decides. */
+      readonly code: RefusalCode;
+      /** The refusing message's own name or a sheet's rule where the code is `rulebook_refused`, else the code. */
       readonly reason: string;
       readonly because?: string;
       readonly flow: string;
       readonly line: number;
     };
+
+/** Why a rulebook refuses; the names of rules are the author's, so that only the code tells them from the others. */
+type RefusalCode = 'rulebook_refused' | 'no_rule' | 'rulebook_undecided' | 'rulebook_unreached';
 
 /** What a rulebook reads of a call. */
 export interface RulebookInputs {
@@ -85,11 +90,13 @@ export class PreparedRulebook {
   /** The part of the record about a tool (`server/tool`, or bare), or undefined where no rule names it. */
   plan(tool: string): ToolPlan | undefined {
     const bare = bareName(tool);
-    if (!this.governed.has(tool) && !this.governed.has(bare)) return undefined;
-    let plan = this.#plans.get(tool);
+    // Names that no rule gives as a pair share the bare name's plan, so that there are never more plans than rules.
+    const named = this.governed.has(tool) ? tool : bare;
+    if (!this.governed.has(named)) return undefined;
+    let plan = this.#plans.get(named);
     if (plan === undefined) {
-      plan = this.#makePlan(tool, bare);
-      this.#plans.set(tool, plan);
+      plan = this.#makePlan(named, bare);
+      this.#plans.set(named, plan);
     }
     return plan;
   }
@@ -166,7 +173,7 @@ export function walkEntries(prepared: PreparedRulebook, plan: ToolPlan, inputs: 
   let answer: Answer = LOOP;
   for (const entry of plan.entries) {
     answer = worstAnswer(answer, walk.flow(entry, walk.end, LEADING));
-    if (answer.kind === 'refuse') break;
+    if (answer.kind === 'refuse' || answer.kind === 'no_rule') break;
   }
   return answer;
 }
@@ -175,9 +182,15 @@ function finish(answer: Answer, prepared: PreparedRulebook, tool: string): Ruleb
   switch (answer.kind) {
     case 'loop':
     case 'abstain':
-      return { kind: 'refuse', reason: 'rulebook_unreached', ...prepared.firstRule(tool) };
+      return { kind: 'refuse', code: 'rulebook_unreached', reason: 'rulebook_unreached', ...prepared.firstRule(tool) };
     case 'undecided':
-      return { kind: 'refuse', reason: 'rulebook_undecided', flow: answer.flow, line: answer.line };
+      return {
+        kind: 'refuse',
+        code: 'rulebook_undecided',
+        reason: 'rulebook_undecided',
+        flow: answer.flow,
+        line: answer.line,
+      };
     case 'allow':
       return { kind: 'allow', flow: answer.flow, line: answer.line };
     case 'confirm': {
@@ -187,12 +200,13 @@ function finish(answer: Answer, prepared: PreparedRulebook, tool: string): Ruleb
         ? { kind: 'confirm', question, flow, line }
         : { kind: 'confirm', question, because, flow, line };
     }
+    case 'no_rule':
+      return { kind: 'refuse', code: 'no_rule', reason: 'no_rule', flow: answer.flow, line: answer.line };
     case 'refuse': {
       const { flow, line, because } = answer;
       const reason = answer.reason ?? 'refuse';
-      return because === undefined
-        ? { kind: 'refuse', reason, flow, line }
-        : { kind: 'refuse', reason, because, flow, line };
+      const refusal = { kind: 'refuse', code: 'rulebook_refused', reason, flow, line } as const;
+      return because === undefined ? refusal : { ...refusal, because };
     }
   }
 }

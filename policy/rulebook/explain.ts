@@ -3,11 +3,11 @@ import type { Condition, ConditionInputs } from './condition.ts';
 import { evaluateCondition } from './condition.ts';
 import type { PreparedRulebook, RulebookDecision, RulebookInputs } from './decide.ts';
 import { decideRulebook } from './decide.ts';
-import type { Literal } from './expression.ts';
+import type { Literal } from './expression-tree.ts';
 import type { RecordNode } from './record.ts';
 
 /** One line of the way that a decision took. */
-export interface ExplainedStep {
+interface ExplainedStep {
   readonly flow: string;
   readonly file: string;
   readonly line: number;
@@ -119,7 +119,7 @@ class Trace {
         add(node.word, node.line);
         return [];
       case 'answer':
-        add(`${node.decision}${node.reason === node.decision ? '' : ` (${node.reason})`}`, node.line);
+        add(node.reason === null ? 'no row holds: refuse' : `${node.decision} (${node.reason})`, node.line);
         return [];
     }
   }
@@ -128,7 +128,7 @@ class Trace {
 const SAYS = { refuse: 'refuses', ask: 'asks', tell: 'says' } as const;
 
 /** A condition as it would be written in a rulebook. */
-export function renderCondition(condition: Condition): string {
+function renderCondition(condition: Condition): string {
   if (condition === null) return 'something unknown';
   if (typeof condition === 'boolean') return condition ? 'True' : 'False';
   if ('fact' in condition) return `$${condition.fact}`;

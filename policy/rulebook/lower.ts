@@ -1,8 +1,8 @@
 import type { Condition } from './condition.ts';
-import type { Comparison, Expression, Literal } from './expression.ts';
+import type { Comparison, Expression, Literal } from './expression-tree.ts';
+import type { Line } from './line.ts';
+import { positionAt } from './line.ts';
 import type { Position, Problems } from './problem.ts';
-import type { Line } from './scan.ts';
-import { positionAt } from './scan.ts';
 
 /** What a name means where a condition stands. */
 export interface Scope {

@@ -1,7 +1,7 @@
+import type { Line } from './line.ts';
+import { positionAt } from './line.ts';
 import { quoted } from './nearest.ts';
 import type { Problems } from './problem.ts';
-import type { Line } from './scan.ts';
-import { positionAt } from './scan.ts';
 
 /** Blocks inside blocks, expressions inside expressions: deeper is refused, so that no walk over them can overflow. */
 export const MAX_NESTING = 64;

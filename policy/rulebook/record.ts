@@ -43,7 +43,8 @@ export type RecordNode =
       readonly op: 'answer';
       readonly tool: string;
       readonly decision: 'allow' | 'refuse' | 'confirm';
-      readonly reason: string;
+      /** The row's rule; null at the end of the sheet, where none held. */
+      readonly reason: string | null;
       readonly question: string | null;
       readonly because: string | null;
       readonly line: number;

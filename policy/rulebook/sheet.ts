@@ -1,13 +1,13 @@
 import type { JsonValue } from '../../receipts/json-value.ts';
 import type { Condition } from './condition.ts';
 import { parseExpression } from './expression.ts';
+import type { Line } from './line.ts';
 import { lowerCondition } from './lower.ts';
 import { isToolName } from './message.ts';
 import { didYouMean, quoted } from './nearest.ts';
 import type { Position, Problem } from './problem.ts';
 import { Problems } from './problem.ts';
 import type { RecordFlow, RecordNode } from './record.ts';
-import type { Line } from './scan.ts';
 
 /** A cell's text and where it stands. */
 export interface SheetCell extends Position {
@@ -138,7 +138,7 @@ function parseWhen(row: SheetRow, options: SheetOptions, problems: Problems): Co
 function sheetFlow(sheet: RuleSheet, tool: string, branches: readonly Branch[]): RecordFlow {
   const line = branches[0]?.row.at.line ?? 1;
   const nodes: RecordNode[] = [
-    { op: 'answer', tool, decision: 'refuse', reason: 'no_rule', question: null, because: null, line },
+    { op: 'answer', tool, decision: 'refuse', reason: null, question: null, because: null, line },
   ];
   const ladder: { when: Condition; to: number; line: number }[] = [];
   for (const { when, row, decision } of branches) {

@@ -1,6 +1,6 @@
+import type { Version } from './line.ts';
 import type { Written } from './lower.ts';
 import type { Position } from './problem.ts';
-import type { Version } from './scan.ts';
 
 /** What both languages are read into. */
 export type Statement =
@@ -30,7 +30,7 @@ export type Block = readonly Statement[];
  */
 export type CallForm = 'await' | 'start' | 'user' | 'bot';
 
-export type LeaveWord = 'break' | 'continue' | 'return' | 'stop' | 'abort';
+type LeaveWord = 'break' | 'continue' | 'return' | 'stop' | 'abort';
 
 export interface IfBranch {
   readonly condition: Written;
@@ -52,8 +52,7 @@ export interface FlowSyntax {
   /** A subflow runs only where something calls it. */
   readonly callable: boolean;
   readonly override: boolean;
-  readonly parameters: ReadonlyMap<string, Position>;
-  /** Names given a value in the flow, with the first place. */
+  /** Names given a value in the flow, its parameters among them, with the first place. */
   readonly assigned: ReadonlyMap<string, Position>;
   /** Names that the flow declares as shared by all flows. */
   readonly globals: ReadonlySet<string>;

@@ -1,5 +1,5 @@
-import type { Line } from './scan.ts';
-import { isWordCharacter, opensString } from './scan.ts';
+import type { Line } from './line.ts';
+import { isWordCharacter, opensString } from './line.ts';
 
 /** A piece of a line; `at` is its offset in the line's text. */
 export interface Token {

@@ -6,6 +6,7 @@ import { personReasons } from './person.ts';
 export const ALLOW_STEP: Step = {
   name: 'allow',
   checks: 'nothing above held the call',
+  answers: 'allow',
   reasons: ['allow'],
   run: allow,
 };

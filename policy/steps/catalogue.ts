@@ -8,6 +8,7 @@ export const CATALOGUE_STEP: Step = {
   name: 'catalogue',
   checks:
     'the tool is in the catalogue as a full server/tool pair and this agent may reach it; with several agents, the call names its own; the licence holds',
+  answers: 'refuse',
   reasons: ['unknown_tool', 'agent_required', 'licence_lapsed'],
   run: checkCatalogue,
 };

@@ -6,6 +6,7 @@ import { personReasons } from './person.ts';
 export const COMPENSATION_STEP: Step = {
   name: 'compensation',
   checks: 'an undo that passed every row above',
+  answers: 'allow',
   reasons: ['compensation'],
   run: allowCompensation,
 };

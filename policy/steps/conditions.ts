@@ -6,6 +6,7 @@ export const CONDITIONS_STEP: Step = {
   name: 'conditions',
   checks:
     "the tool's own `checks` on the arguments and on what earlier tools returned, its limits per period, and what it may spend; never on an undo",
+  answers: 'refuse',
   reasons: [
     'condition_failed',
     'condition_unknown',

@@ -6,6 +6,7 @@ import { personReasons } from './person.ts';
 export const CONFIRMATION_STEP: Step = {
   name: 'confirmation',
   checks: 'a confirmation that covers exactly this call, with these arguments, at this point of the history',
+  answers: 'allow',
   reasons: ['confirmed'],
   run: checkConfirmation,
 };

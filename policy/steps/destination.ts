@@ -7,6 +7,7 @@ import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';
 export const DESTINATION_STEP: Step = {
   name: 'destination',
   checks: 'an address, URL, host or path in an argument of a tool that is not declared `sends_out`',
+  answers: 'refuse',
   reasons: ['undeclared_destination'],
   run: checkDestination,
 };

@@ -5,6 +5,7 @@ import { refuse, type Step, type StepAnswer } from '../verdict.ts';
 export const HISTORY_STEP: Step = {
   name: 'history',
   checks: "the session's history verifies, entry by entry, by the signature that each carries over all before it",
+  answers: 'refuse',
   reasons: ['history_invalid'],
   run: checkHistory,
 };

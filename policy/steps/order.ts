@@ -11,6 +11,7 @@ export const ORDER_STEP: Step = {
   name: 'order',
   checks:
     "the tool's order rules over the verified history: `after` (and an argument bound to that call's result), `not_after`, `at_most`; the run still takes calls",
+  answers: 'refuse',
   reasons: ['order_rule', 'run_ended'],
   run: checkOrder,
 };

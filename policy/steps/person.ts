@@ -11,6 +11,7 @@ export const PERSON_STEP: Step = {
   name: 'person',
   checks:
     'every reason why a write needs a person, all together; a write with none of them is still confirmed, for `write`',
+  answers: 'confirm',
   reasons: ['gate_clarify', 'argument_origin', 'tainted_call', 'irreversible_pivot', 'schema_partial', 'write'],
   run: checkPerson,
 };

@@ -6,6 +6,7 @@ import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';
 export const RULEBOOK_STEP: Step = {
   name: 'rulebook',
   checks: 'the compiled rulebook, as it decides the call; on an undo it can ask, never refuse',
+  answers: 'refuse',
   reasons: ['rulebook_refused', 'no_rule', 'rulebook_undecided', 'rulebook_unreached'],
   run: checkRulebook,
 };

@@ -5,6 +5,7 @@ import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';
 export const SCHEMA_STEP: Step = {
   name: 'schema',
   checks: "the arguments against the tool's schema; an argument that it does not declare is refused",
+  answers: 'refuse',
   reasons: ['argument_schema'],
   run: checkSchema,
 };

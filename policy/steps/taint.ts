@@ -6,6 +6,7 @@ import { refuse, type Step, type StepAnswer, type Work } from '../verdict.ts';
 export const TAINT_STEP: Step = {
   name: 'taint',
   checks: 'a write that carries a label less trusted than the tool needs, where `taint_policy` is `refuse`',
+  answers: 'refuse',
   reasons: ['tainted_call'],
   run: checkTaint,
 };

@@ -8,6 +8,7 @@ export const UNDO_STEP: Step = {
   name: 'undo',
   checks:
     'an undo names the step that it undoes; that step ran; this is its declared undo, with exactly the arguments bound from it; a step is undone once',
+  answers: 'refuse',
   reasons: ['compensation_mismatch', 'compensation_spent'],
   run: checkUndo,
 };

@@ -81,7 +81,7 @@ describe('a rule sheet decides the same from every kind of file', () => {
         because: 'The country is closed.',
         flow,
       });
-      assert.partialDeepStrictEqual(decide({}), { kind: 'refuse', reason: 'no_rule', flow });
+      assert.partialDeepStrictEqual(decide({}), { kind: 'refuse', code: 'no_rule', reason: 'no_rule', flow });
       // Without the amount the first row may or may not hold: allow with confirm is confirm.
       assert.partialDeepStrictEqual(decide({ paid: true }), { kind: 'confirm', question: 'Refund this much?' });
       assert.equal(decideRulebook(prepared, 'ship', { facts: {}, arguments: {} }).kind, 'allow');
@@ -123,6 +123,19 @@ describe('what is wrong with a rule sheet is told with its place', () => {
     ['no map as a row, in YAML', 'a.yaml', '- tool\n', 'sheet_format', 1, 3],
     ['a list as a tool, in YAML', 'a.yaml', '- tool: [t]\n  decision: allow\n', 'sheet_format', 1, 3],
     ['YAML at fault', 'a.yaml', '- tool: "t\n', 'sheet_format', 2, 1],
+    ['YAML nested too deep', 'a.yaml', '['.repeat(200_000), 'sheet_format', 1, 65],
+    ['YAML nested too deep by lists', 'a.yaml', '- '.repeat(200_000), 'sheet_format', 1, 1],
+    [
+      'YAML that multiplies itself',
+      'a.yaml',
+      `- tool: t\n  decision: allow\n  check:\n    a: &a [1,1]\n${'bcdefghij'
+        .split('')
+        .map((name, at) => `    ${name}: &${name} [${`*${'abcdefghi'[at]},`.repeat(9)}]\n`)
+        .join('')}`,
+      'sheet_format',
+      4,
+      5,
+    ],
     ['no workbook', 'a.xlsx', 'tool,decision\n', 'sheet_format', 1, 1],
   ];
   for (const [title, name, content, code, line, column] of faults) {

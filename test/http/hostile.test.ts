@@ -43,7 +43,7 @@ function digest(key: string): string {
 
 /** A route of two calls, put together from the parts under test as the gateway puts them together. */
 async function route(exchange: EdgeExchange): Promise<void> {
-  const identity = authenticate(exchange.header('authorization'));
+  const identity = authenticate(exchange.header('authorization'), exchange.request.socket);
   if ('problem' in identity) return exchange.problem(identity.problem);
   const caller = callerOf(identity);
   if ('problem' in caller) return exchange.problem(caller.problem);

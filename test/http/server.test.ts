@@ -169,6 +169,20 @@ test('a handler that throws is answered 500 without its words, and the error is 
   });
 });
 
+test('a client that takes nothing of a whole answer is given up', () =>
+  withServer(
+    { timeouts: { takeMs: 150 }, handle: (exchange) => exchange.json(200, 'x'.repeat(32 * 1024 * 1024)) },
+    async (port, server) => {
+      const socket = connect({ host: '127.0.0.1', port });
+      socket.on('error', () => socket.destroy());
+      socket.pause();
+      socket.write(GET);
+      assert.ok(await eventually(() => server.active === 1));
+      assert.ok(await eventually(() => server.active === 0));
+      socket.destroy();
+    },
+  ));
+
 test('connections beyond the cap are closed', () =>
   withServer({ limits: { connections: 2 } }, async (port) => {
     const sockets = [1, 2].map(() => connect({ host: '127.0.0.1', port }));

@@ -200,15 +200,21 @@ describe('a SQLite store that something happens to', () => {
     assert.equal(lost.length, 3);
   });
 
-  test('commits that were sent before closing are stored', async () => {
+  test('what was sent before closing is stored, and what comes after is refused', async () => {
     const path = place();
     const store = await openStore(path);
-    const claims = Array.from({ length: 50 }, () => aClaim());
+    const claims = Array.from({ length: 120 }, () => aClaim());
     const commits = claims.map((claim) => store.commit([{ op: 'claim', claim }]));
+    const last = aClaim();
+    store.enqueue([{ op: 'claim', claim: last }]);
     await store.close();
     for (const result of await Promise.all(commits)) assert.deepEqual(result, { ok: true });
     const again = await openStore(path);
-    for (const claim of claims) assert.deepEqual(await again.findClaim(claim), claim);
+    for (const claim of [...claims, last]) assert.deepEqual(await again.findClaim(claim), claim);
     await again.close();
+    await assert.rejects(store.commit([{ op: 'claim', claim: aClaim() }]), /closed/);
+    await assert.rejects(store.findClaim(last), /closed/);
+    await assert.rejects(store.ready(), /closed/);
+    await store.close();
   });
 });

@@ -1,0 +1,20 @@
+import type { Line } from './line.ts';
+
+const HEAD = /^(?:else\s+if|or\s*when|\.\.\.|[\p{L}\p{N}_]+|\$[\p{L}\p{N}_]+|\S)/u;
+
+/** The word that says what a statement is; `else if` and `or when` count as one. */
+export function headOf(text: string): string {
+  const head = HEAD.exec(text)?.[0] ?? '';
+  if (head.startsWith('else')) return head === 'else' || !/^else\s+if$/.test(head) ? head : 'else if';
+  return /^or\s*when$/.test(head) ? 'or when' : head;
+}
+
+/** `start_new_flow_instance:` and its like say how the conversation engine runs a flow. */
+export function isLabel(text: string): boolean {
+  return /^[\p{L}\p{N}_]+:$/u.test(text) && text !== 'else:';
+}
+
+/** The end of a line without the colon that may close an `if`, a `while` or a `when`. */
+export function withoutColon(line: Line): number {
+  return line.text.endsWith(':') ? line.text.length - 1 : line.text.length;
+}
