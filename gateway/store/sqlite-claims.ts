@@ -68,8 +68,7 @@ export function makeClaimOperations(ground: Ground): Record<number, Handler> {
       }
       return changes === 0 ? 'claim_fenced' : undefined;
     },
-    [OPCODES.retake_claim]: (v, i) =>
-      retake.run(...v.slice(i, i + 5)).changes === 0 ? 'claim_fenced' : undefined,
+    [OPCODES.retake_claim]: (v, i) => (retake.run(...v.slice(i, i + 5)).changes === 0 ? 'claim_fenced' : undefined),
     [OPCODES.put_confirmation]: (v, i) => {
       const row: unknown[] = v.slice(i, i + 21);
       row[16] = sealText(ground, SEALED.display, rowKey(v[i]), v[i + 16]);
