@@ -48,6 +48,8 @@ export interface Loaded {
   readonly unwatched: ReadonlySet<string>;
   /** By server name. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** What proves a call of a server's tools: the check, a receipt, or a receipt where one is given. */
+  readonly verifyOf: (server: string) => 'check' | 'receipt' | 'either';
   /** How long a call of the tool may take. */
   readonly timeoutMs: (tool: Tool) => number;
   /** Tools whose writes must bring an idempotency key. */

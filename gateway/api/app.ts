@@ -6,7 +6,7 @@ import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { fault } from '../http/problems.ts';
 import { StoreFault } from '../store/port.ts';
 import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
-import { postCall, postCheck } from './calls.ts';
+import { postCall, postCheck, postReceipt } from './calls.ts';
 import { getConfirmations, postDecision } from './confirmations.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { getMetrics } from './metrics.ts';
@@ -25,6 +25,7 @@ export type ApiHandler = (env: ApiBindings) => Promise<void>;
 export function createApi(): ApiHandler {
   const app: Api = new Hono();
   app.post('/v1/check', (c) => postCheck(c.env));
+  app.post('/v1/receipts', (c) => postReceipt(c.env));
   app.post('/v1/call', (c) => postCall(c.env));
   app.post('/v1/outcomes', (c) => postOutcome(c.env));
   app.get('/v1/tools', (c) => getTools(c.env));

@@ -11,7 +11,7 @@ import type { Gateway } from '../gateway.ts';
 import { fault } from '../http/problems.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
-import type { SessionKey, StepRecord } from '../store/port.ts';
+import type { ClaimRecord, Operation, SessionKey, StepRecord } from '../store/port.ts';
 import {
   type ApiBindings,
   ApiProblem,
@@ -59,7 +59,7 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const session = await gateway.sessions.find(key);
     if (session === undefined) throw new ApiProblem(noSuchStep('session'));
-    const reports = await reportsOf(gateway, session, host, report);
+    const { reports, ends } = await readStep(gateway, session, host, report);
     const change = applyReports(session, reports);
     const [own] = reports;
     const line = gateway.audit.prepare({
@@ -72,7 +72,7 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
       ...(own?.tool === undefined ? {} : { tool: own.tool.id }),
     });
     const outbox = { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const;
-    const result = await gateway.commit([...change.operations, outbox]);
+    const result = await gateway.commit([...change.operations, ...ends, outbox]);
     if (result.ok) {
       gateway.sessions.keep(change.record, session);
       await gateway.audit.write(line);
@@ -84,17 +84,19 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
   throw new ApiProblem(SESSION_BUSY);
 }
 
-async function reportsOf(
-  gateway: Gateway,
-  session: Session,
-  host: boolean,
-  report: Report,
-): Promise<readonly StepReport[]> {
+interface ReadStep {
+  readonly reports: readonly StepReport[];
+  /** What ends with the call: its claim, where a receipt was spent for it, and what it holds of limits. */
+  readonly ends: readonly Operation[];
+}
+
+async function readStep(gateway: Gateway, session: Session, host: boolean, report: Report): Promise<ReadStep> {
   const [record] = await gateway.store.findSteps(session.record.sid, [report.step]);
   if (record === undefined) throw new ApiProblem(noSuchStep('step'));
   const body = readBody(record);
   if (body.decision !== 'allow') throw new ApiProblem(notReportable('the step was not allowed, so nothing of it ran'));
-  if (record.forwarded || (await gateway.store.findClaim({ link: record.link })) !== undefined) {
+  const claim = await gateway.store.findClaim({ link: record.link });
+  if (record.forwarded || claim?.runBy === 'gateway') {
     throw new ApiProblem(notReportable('the gateway forwarded this call and knows itself what became of it'));
   }
   const before = outcomeOf(record.outcome);
@@ -114,8 +116,26 @@ async function reportsOf(
       ? {}
       : readResult(gateway, session, { step: report.step, tool, boundArguments: boundOf(record) }, report.result)),
   };
-  if (body.undoes === undefined || report.outcome !== 'ran' || !host) return [own];
-  return [own, ...(await compensatedBy(gateway, session, body.undoes))];
+  const ends = host ? endsOf(gateway, record.link, claim, report.outcome) : [];
+  if (body.undoes === undefined || report.outcome !== 'ran' || !host) return { reports: [own], ends };
+  return { reports: [own, ...(await compensatedBy(gateway, session, body.undoes))], ends };
+}
+
+function endsOf(
+  gateway: Gateway,
+  link: string,
+  claim: ClaimRecord | undefined,
+  outcome: Outcome,
+): readonly Operation[] {
+  if (outcome === 'compensated' || outcome === 'outcome_unknown') return [];
+  const from = ['claimed', 'sending', 'outcome_unknown'] as const;
+  const at = { atMs: gateway.now(), why: 'reported' } as const;
+  return [
+    ...(claim === undefined
+      ? []
+      : ([{ op: 'move_claim', link, fence: claim.fence, from, to: outcome, ...at }] as const)),
+    { op: outcome === 'ran' ? 'settle_holds' : 'release_holds', link },
+  ];
 }
 
 function boundOf(record: StepRecord): JsonObject {

@@ -82,9 +82,12 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
   const held = enforceBeforeSending(gateway, read, tool, session);
   if (held !== undefined) return tell(gateway, read, heldBack(evaluated.answer, held));
+  // Whoever asks without sending is told what the receipt is worth; what became of the first send is not theirs to repeat.
+  if (!spend || (request.purpose === 'decide' && evaluated.handling !== 'send')) {
+    return tell(gateway, read, evaluated.answer);
+  }
   if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
   if (evaluated.handling === 'replay' && claim !== undefined) return replayClaim(gateway, read, claim);
-  if (!spend) return tell(gateway, read, evaluated.answer);
   const place = placeOf(found, key, session, link, own);
   return claimIt(gateway, read, { evaluated, tool, place, claim, session, checkMs: performance.now() - startedAt });
 }

@@ -60,12 +60,18 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     idempotencyKeepMs: config.idempotency.keepMs,
     unwatched: unwatchedReads(built.catalogue, limited),
     upstreams: services.upstreams,
+    verifyOf: verifying(built),
     timeoutMs: timeouts(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),
     conditions: () => undefined,
     rulebook: rulebook.gate,
     answersRead: rulebook.reads,
   };
+}
+
+function verifying(built: BuiltCatalogue): Loaded['verifyOf'] {
+  const byServer = new Map(built.routes.map((route) => [route.name, route.verify]));
+  return (server) => byServer.get(server) ?? 'check';
 }
 
 function timeouts(built: BuiltCatalogue): Loaded['timeoutMs'] {

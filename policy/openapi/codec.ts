@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import type { Routable, Router } from '../routing.ts';
+import type { Routable } from '../route-template.ts';
+import type { Router } from '../routing.ts';
 import { isArray, isObject, member } from '../schema/dialect.ts';
 import type { SchemaFault } from '../schema/walk.ts';
 import { normalisePath } from '../target.ts';

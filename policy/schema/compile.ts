@@ -8,6 +8,7 @@ import { kindOfShape, type ValueKind } from './kinds.ts';
 import type { Lowering, Precision } from './lower.ts';
 import { SchemaError, type SchemaNode, SchemaReader } from './node.ts';
 import { partialReasons } from './partial.ts';
+import { renderSchema } from './render.ts';
 import { type Shape, ShapeTable } from './shape.ts';
 import { type SchemaFault, Walker } from './walk.ts';
 
@@ -44,6 +45,12 @@ export interface CompiledSchema<S extends JsonObject | boolean = JsonObject> {
   declares(path: string): boolean;
   /** What a top-level argument may be, for reading it from text. Undefined for one that is not declared. */
   kindOf(argument: string): ValueKind | undefined;
+  /** What an instance may be as a whole. */
+  readonly kind: ValueKind;
+  /** Whether the top level itself says that there are no other names than its own (`additionalProperties: false`). */
+  readonly sealed: boolean;
+  /** The schema as one 2020-12 schema that needs no other file, descriptions kept: what a tool listing shows. */
+  render(): JsonObject;
   /** The names that the top level requires of every instance. */
   readonly required: readonly string[];
 }
@@ -158,7 +165,7 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
       const declared = walker.accepts(value, shape);
       const first = this.#first ?? this.#compileFirst();
       if (declared && !walker.sawBigInteger) {
-        allowSteps();
+        allowSteps(walker.values);
         if (first(value)) return VALID;
       }
       return this.#explain(value, shape);
@@ -186,6 +193,20 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
     const { shapes } = this.#workshop;
     const member = shapes.member(this.#place(), argument);
     return member === undefined ? undefined : kindOfShape(member, shapes);
+  }
+
+  get kind(): ValueKind {
+    return kindOfShape(this.#place(), this.#workshop.shapes);
+  }
+
+  get sealed(): boolean {
+    return this.#place().inPlace.some(
+      (node) => node.additionalProperties?.always === false || node.unevaluatedProperties?.always === false,
+    );
+  }
+
+  render(): JsonObject {
+    return renderSchema(this.#node().node);
   }
 
   get required(): readonly string[] {
@@ -238,16 +259,17 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
     if (beyond) return undeclared;
     const precision: Precision = holdsBigInteger(value) ? 'exact' : 'double';
     const decide = this.#compile({ precision, purpose: 'decide' });
-    allowSteps();
+    const values = countValues(value);
+    allowSteps(values);
     const valid = decide(value);
     if (valid && undeclared.length === 0) {
       if (precision === 'exact') return VALID;
       throw new TypeError('two readings of the schema differ');
     }
     let errors = decide.errors ?? [];
-    if (!valid && countValues(value) <= MAX_VALUES_FOR_ALL) {
+    if (!valid && values <= MAX_VALUES_FOR_ALL) {
       const tell = this.#compile({ precision, purpose: 'tell' });
-      allowSteps();
+      allowSteps(values);
       if (!tell(value)) errors = tell.errors ?? errors;
     }
     return sortFaults([...undeclared, ...faultsOfErrors(errors)], value, MAX_FAULTS);

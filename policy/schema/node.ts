@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
+import { type Dialect, type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
 import type { SchemaDocument, Scope } from './document.ts';
 import { FORMATS, isDescriptive } from './formats.ts';
 import { faultOfSubschemas, readAssertions } from './keywords.ts';
@@ -21,6 +21,7 @@ export interface SchemaNode {
   /** Set for the schemas `true` and `false`. */
   readonly always: boolean | undefined;
   readonly source: JsonValue;
+  readonly dialect: Dialect;
   readonly assertions: Readonly<Record<string, JsonValue>>;
   /** Present where the schema lists properties, even none. */
   readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
@@ -90,6 +91,7 @@ export class SchemaReader {
       id: this.#count++,
       always,
       source,
+      dialect: this.document.dialect,
       assertions: {},
       properties: undefined,
       patternProperties: [],
@@ -136,6 +138,7 @@ export class SchemaReader {
     const denied = this.#deny(properties, assertions);
     if (properties?.delete('__proto__')) faults.push('no value may have a member `__proto__`');
     return this.#make(original, undefined, {
+      dialect: scope.dialect,
       assertions,
       properties,
       denied,
@@ -187,7 +190,7 @@ export class SchemaReader {
   }
 
   #reference(schema: JsonObject, scope: Scope, faults: string[]): () => SchemaNode | undefined {
-    const reference = member(schema, '$ref') ?? this.#staticReference(schema, faults);
+    const reference = member(schema, '$ref') ?? this.#staticReference(schema, scope, faults);
     if (reference === undefined) return NOWHERE;
     if (typeof reference !== 'string') {
       faults.push('`$ref` must be a text');
@@ -206,12 +209,19 @@ export class SchemaReader {
     };
   }
 
-  /** A dynamic reference is an ordinary one where a single resource gives the anchor; otherwise it is not followed. */
-  #staticReference(schema: JsonObject, faults: string[]): string | undefined {
-    const dynamic = member(schema, '$dynamicRef') ?? (member(schema, '$recursiveRef') === '#' ? '#' : undefined);
+  /**
+   * A dynamic reference is an ordinary one where its first target has no dynamic anchor (2020-12 core 8.2.3.2), and where
+   * a single resource gives that anchor; otherwise it is not followed.
+   */
+  #staticReference(schema: JsonObject, scope: Scope, faults: string[]): string | undefined {
+    const recursive = member(schema, '$recursiveRef') === '#' ? '#' : undefined;
+    const dynamic = member(schema, '$dynamicRef') ?? recursive;
     if (typeof dynamic !== 'string') return undefined;
     const anchor = dynamic.slice(dynamic.indexOf('#') + 1);
-    if (this.document.dynamicAnchorCount(anchor) > 1) {
+    const target = this.document.resolve(dynamic, scope)?.schema;
+    const isDynamic =
+      isObject(target) && (member(target, '$dynamicAnchor') === anchor || member(target, '$recursiveAnchor') === true);
+    if (isDynamic && this.document.dynamicAnchorCount(anchor) > 1) {
       faults.push(`the dynamic reference \`${dynamic.slice(0, 200)}\` depends on the way to it, and is not followed`);
       return undefined;
     }

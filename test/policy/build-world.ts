@@ -146,10 +146,11 @@ function foldPast(world: World, catalogue: Catalogue): Folded {
     const named = tool === undefined ? {} : { tool };
     view = appendToView(view, { step, decision, labels: entry.labels ?? [], ...named, ...runAndUndoes(entry) });
     if (decision !== 'allow') continue;
-    if (entry.outcome !== undefined && entry.believed !== false) report(step, entry.outcome);
-    if (entry.undoes === undefined || entry.outcome === 'failed') continue;
+    const known = entry.believed === false ? undefined : entry.outcome;
+    if (known !== undefined) report(step, known);
+    if (entry.undoes === undefined || known === 'failed') continue;
     undone.add(entry.undoes);
-    if (entry.outcome === 'ran') report(entry.undoes, 'compensated');
+    if (known === 'ran') report(entry.undoes, 'compensated');
   }
   for (const run of world.ended_runs ?? []) view = endRunInView(view, run);
   const facts = past.map((entry, step) => factsOf(entry, step, catalogue, outcomes.get(step), undone.has(step)));

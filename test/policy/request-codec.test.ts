@@ -6,7 +6,8 @@ import type { Operation, Parameter, ParameterPlace, ParameterStyle } from '../..
 import { plainOperation } from '../../policy/openapi/operation.ts';
 import { readRequest } from '../../policy/openapi/reading.ts';
 import type { BuiltRequest, Carried, RequestBody } from '../../policy/openapi/request.ts';
-import { Router, RoutingError } from '../../policy/routing.ts';
+import { RoutingError } from '../../policy/route-template.ts';
+import { Router } from '../../policy/routing.ts';
 import { compileSchema } from '../../policy/schema/compile.ts';
 import { normalisePath } from '../../policy/target.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
