@@ -26,7 +26,7 @@ export class ApiProblem extends Error {
 }
 
 /** The largest body that the control API reads, in bytes: a carried history of some thousand entries fits. */
-export const MAX_API_BODY_BYTES: number = 8 << 20;
+const MAX_API_BODY_BYTES: number = 8 << 20;
 
 /** The caller that the credential names. Throws `ApiProblem` 401 or 403. */
 export function requireCaller(env: ApiBindings): Caller {

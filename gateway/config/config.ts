@@ -82,7 +82,7 @@ export interface StoreConfig {
   readonly encryptionKey?: Uint8Array;
 }
 
-export interface Confirmations {
+interface Confirmations {
   /** Absent: `returned`, on MCP routes `held`. */
   readonly mode?: 'returned' | 'held';
   readonly ttlMs: number;

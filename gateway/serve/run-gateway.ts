@@ -31,7 +31,7 @@ export interface RunningGateway {
   close(options?: CloseOptions): Promise<void>;
 }
 
-export interface CloseOptions {
+interface CloseOptions {
   /** How long new requests are still taken while `/readyz` already says 503, for a load balancer to notice. Default: 0. */
   readonly lameDuckMs?: number;
 }

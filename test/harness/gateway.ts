@@ -24,14 +24,14 @@ export interface TestOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** An API key. */
   readonly key?: string;
 }
 
-export interface TestAnswer {
+interface TestAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
