@@ -4,6 +4,7 @@ import type { Tool } from '../policy/tool.ts';
 import type { SigningKey } from '../receipts/crypto.ts';
 import type { Issuer, IssuerKey } from '../receipts/history-verify.ts';
 import type { Upstream } from './exchange.ts';
+import type { RulePart } from './load/conditions.ts';
 
 /**
  * A config as loaded and compiled: all that a reload swaps, as a whole or not at all. A call that began under one
@@ -58,4 +59,6 @@ export interface Loaded {
   readonly rulebook: RulebookGate;
   /** Tools whose answers in the session the rules of a tool read. */
   readonly answersRead: (toolId: string) => readonly string[];
+  /** Conditions, limits, filters and followed outcomes of the tools. */
+  readonly rules: RulePart;
 }

@@ -49,7 +49,8 @@ export function requireOperator(env: ApiBindings): void {
   throw new ApiProblem(fault('wrong_role', "only an approver's or a host's credential can do this"));
 }
 
-function identify(env: ApiBindings): Exclude<ReturnType<Authenticator>, { readonly problem: Problem }> {
+/** Whoever the credential names, a caller or an approver. Throws `ApiProblem` 401. */
+export function identify(env: ApiBindings): Exclude<ReturnType<Authenticator>, { readonly problem: Problem }> {
   const identity = env.authenticate(env.exchange.header('authorization'));
   if ('problem' in identity) throw new ApiProblem(identity.problem);
   return identity;

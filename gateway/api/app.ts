@@ -14,6 +14,7 @@ import { API_DESCRIPTION } from './openapi.ts';
 import { postOutcome } from './outcomes.ts';
 import { getSession } from './sessions.ts';
 import { getTools } from './tools.ts';
+import { getUsage } from './usage.ts';
 
 /** The control API (docs/api.md), as one Hono application. */
 type Api = Hono<{ Bindings: ApiBindings }>;
@@ -29,6 +30,7 @@ export function createApi(): ApiHandler {
   app.post('/v1/call', (c) => postCall(c.env));
   app.post('/v1/outcomes', (c) => postOutcome(c.env));
   app.get('/v1/tools', (c) => getTools(c.env));
+  app.get('/v1/usage', (c) => getUsage(c.env));
   app.get('/v1/sessions/:id', (c) => getSession(c.env, c.req.param('id')));
   app.get('/v1/confirmations', (c) => getConfirmations(c.env));
   app.post('/v1/confirmations/:id/approve', (c) => postDecision(c.env, c.req.param('id'), 'approved'));

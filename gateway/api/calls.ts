@@ -36,7 +36,8 @@ export async function postCall(env: ApiBindings): Promise<Response> {
     case 'forwarded': {
       const result = await readAnswer(answer.answer);
       const outcome = await answer.outcome;
-      return jsonAnswer({ ...proofOf(answer), outcome, ...result });
+      const heldBack = answer.heldBack === undefined ? {} : { held_back: answer.heldBack };
+      return jsonAnswer({ ...proofOf(answer), outcome, ...result, ...heldBack });
     }
     case 'replayed': {
       if (answer.answer.kind === 'tombstone') return answerOther(answer);
@@ -102,7 +103,7 @@ async function readRequest(
     purpose,
     via: 'api',
     wantEntry: true,
-    gone: env.exchange.gone,
+    gone: () => env.exchange.gone,
     passedHeaders: [],
   };
 }

@@ -104,6 +104,7 @@ export const API_DESCRIPTION: JsonObject = {
       }),
     },
     '/v1/tools': { get: operation('The tools that this caller reaches', JSON_ANSWER('The tools', FREE)) },
+    '/v1/usage': { get: operation('What is used of limits and pools', JSON_ANSWER('The counts', FREE)) },
     '/v1/sessions/{id}': {
       get: operation('The held history of a session', JSON_ANSWER('A qls-history/1', FREE), { parameters: [ID] }),
     },

@@ -6,6 +6,8 @@ import { compensatedBy } from '../compensated-step.ts';
 import { SESSION_BUSY } from '../enforce/problems.ts';
 import { readResult } from '../enforce/read-result.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
+import { endHolds, restoreSpend } from '../enforce/usage.ts';
+import { watchAnswer } from '../enforce/watched.ts';
 import type { Problem } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { fault } from '../http/problems.ts';
@@ -72,7 +74,8 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
       ...(own?.tool === undefined ? {} : { tool: own.tool.id }),
     });
     const outbox = { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const;
-    const result = await gateway.commit([...change.operations, ...ends, outbox]);
+    const counted = await countedBy(gateway, session, host, report);
+    const result = await gateway.commit([...change.operations, ...ends, ...counted, outbox]);
     if (result.ok) {
       gateway.sessions.keep(change.record, session);
       await gateway.audit.write(line);
@@ -86,7 +89,7 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
 
 interface ReadStep {
   readonly reports: readonly StepReport[];
-  /** What ends with the call: its claim, where a receipt was spent for it, and what it holds of limits. */
+  /** What ends with the call: its claim, where a receipt was spent for it. */
   readonly ends: readonly Operation[];
 }
 
@@ -134,8 +137,38 @@ function endsOf(
     ...(claim === undefined
       ? []
       : ([{ op: 'move_claim', link, fence: claim.fence, from, to: outcome, ...at }] as const)),
-    { op: outcome === 'ran' ? 'settle_holds' : 'release_holds', link },
   ];
+}
+
+/**
+ * What a host's report does to reservations and to what rules read later; an agent's loosens nothing. The arguments that
+ * were checked are not kept, so an answer is tied to its call by what the result itself says.
+ */
+async function countedBy(
+  gateway: Gateway,
+  session: Session,
+  host: boolean,
+  report: Report,
+): Promise<readonly Operation[]> {
+  if (!host) return [];
+  const { loaded } = gateway;
+  const { sid } = session.record;
+  const [record] = await gateway.store.findSteps(sid, [report.step]);
+  if (record === undefined) return [];
+  const { tool: toolId, undoes } = readBody(record);
+  const operations: Operation[] = [];
+  if (report.outcome === 'ran' || report.outcome === 'failed') {
+    operations.push(...endHolds(loaded, toolId, record.link, report.outcome));
+  }
+  if (report.outcome !== 'ran') return operations;
+  const { step, result } = report;
+  const watched = { sid, step, toolId, arguments: {}, ...(result === undefined ? {} : { result }) };
+  operations.push(...watchAnswer(loaded, watched));
+  if (undoes !== undefined && loaded.catalogue.tools.get(toolId)?.restores === true) {
+    const [undone] = await gateway.store.findSteps(sid, [undoes]);
+    if (undone !== undefined) operations.push(...restoreSpend(loaded, readBody(undone).tool, undone.link));
+  }
+  return operations;
 }
 
 function boundOf(record: StepRecord): JsonObject {

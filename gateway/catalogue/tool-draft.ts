@@ -10,7 +10,10 @@ import type { ToolSource } from './tool-source.ts';
 import type { ToolWords } from './words.ts';
 
 /** Compiles a JSON Schema; in `dialect` where the schema names none itself. */
-export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: Dialect }) => CompiledSchema;
+export type CompileSchema = (
+  schema: JsonObject,
+  options?: { readonly dialect?: Dialect },
+) => CompiledSchema<JsonObject>;
 
 /** A tool while the catalogue is being made: its own words read, names of others not yet resolved. */
 export interface ToolDraft {
@@ -18,8 +21,8 @@ export interface ToolDraft {
   readonly route: RouteConfig;
   readonly source: ToolSource;
   readonly words: ToolWords;
-  readonly input: CompiledSchema;
-  readonly result: CompiledSchema | undefined;
+  readonly input: CompiledSchema<JsonObject>;
+  readonly result: CompiledSchema<JsonObject> | undefined;
   readonly writes: boolean;
   readonly readsOutside: boolean;
   readonly agents: ReadonlySet<string>;

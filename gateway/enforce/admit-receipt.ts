@@ -1,7 +1,9 @@
 import { performance } from 'node:perf_hooks';
+import type { Snapshot } from '../../policy/call.ts';
 import { reasonCode } from '../../policy/reasons.ts';
 import { openView } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
+import type { Verdict } from '../../policy/verdict.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import {
@@ -22,6 +24,7 @@ import { isResendSafe, LEASE_MS, makeClaim, replayClaim } from './claims.ts';
 import { KEY_IN_FLIGHT, SESSION_BUSY } from './problems.ts';
 import { forAgent, type ReadCall } from './read-call.ts';
 import { enforceBeforeSending } from './receipt-limits.ts';
+import { holdsOf } from './usage.ts';
 
 /** What a receipt leads to: a call to send, a refusal, the stored answer of the first send, or a fault. */
 export type Admitted = Allowed | Exclude<EnforceAnswer, { kind: 'forwarded' | 'decided' }>;
@@ -80,8 +83,9 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const evaluated = evaluateReceipt(gateway.crypto, found, call, facts);
   if (evaluated.answer.detail['fault'] === 'forked') await freeze(gateway, read, found, session);
   if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
-  const held = enforceBeforeSending(gateway, read, tool, session);
-  if (held !== undefined) return tell(gateway, read, heldBack(evaluated.answer, held));
+  const counts = claim === undefined ? !own : claim.state === 'failed';
+  const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
+  if ('held' in enforced) return tell(gateway, read, heldBack(evaluated.answer, enforced.held));
   // Whoever asks without sending is told what the receipt is worth; what became of the first send is not theirs to repeat.
   if (!spend || (request.purpose === 'decide' && evaluated.handling !== 'send')) {
     return tell(gateway, read, evaluated.answer);
@@ -89,7 +93,10 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
   if (evaluated.handling === 'replay' && claim !== undefined) return replayClaim(gateway, read, claim);
   const place = placeOf(found, key, session, link, own);
-  return claimIt(gateway, read, { evaluated, tool, place, claim, session, checkMs: performance.now() - startedAt });
+  const holds = counts && loaded.receipts.enforce.has('limits') ? enforced : undefined;
+  const answers = enforced.snapshot.answers ?? [];
+  const checkMs = performance.now() - startedAt;
+  return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs });
 }
 
 function receiptCall(read: ReadCall): ReceiptCall {
@@ -167,6 +174,9 @@ interface Admission {
   readonly place: ReturnType<typeof placeOf>;
   readonly claim: ClaimRecord | undefined;
   readonly session: Session | undefined;
+  /** What the call reserves under; absent where it is counted already. */
+  readonly holds: { readonly snapshot: Snapshot; readonly verdict: Verdict } | undefined;
+  readonly answers: NonNullable<Allowed['answers']>;
   readonly checkMs: number;
 }
 
@@ -205,6 +215,7 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
           { op: 'claim', claim: made },
         ] as const)
       : ([{ op: 'retake_claim', link: before.link, fence: before.fence, from: [before.state], ...taken }] as const)),
+    ...reservationsOf(read, admission, place.link),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ];
   const result = await commitOrAbandon(gateway, operations, line);
@@ -218,10 +229,15 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     tool,
     place,
     receipt: evaluated.answer,
+    answers: admission.answers,
     claim: before === undefined ? made : { ...claim, state: 'sending' },
     unwaited: false,
     line,
   };
+}
+
+function reservationsOf(read: ReadCall, { holds }: Admission, link: string): readonly Operation[] {
+  return holds === undefined ? [] : holdsOf(read.loaded, holds.verdict, read, holds.snapshot, link);
 }
 
 async function commitOrAbandon(

@@ -28,6 +28,7 @@ import { callDigest, makeConfirmation, renderConfirmation, toConfirmation } from
 import { RUN_FOREIGN, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 import { takeSnapshot, withConfirmation } from './snapshot.ts';
+import { holdsOf } from './usage.ts';
 
 /** How often a call is checked again because another call of its session was recorded first. */
 const MAX_ATTEMPTS = 8;
@@ -130,6 +131,7 @@ async function record(
     ...(asked === undefined ? [] : [{ op: 'put_confirmation', confirmation: asked } as const]),
     ...spendOf(judged, snapshot),
     ...(claim === undefined ? [] : [{ op: 'claim', claim } as const]),
+    ...holdsOf(read.loaded, verdict, read, snapshot, appended.linkText),
     ...runOf(read, appended, verdict),
     ...freezeOf(opened),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const,
@@ -158,7 +160,9 @@ async function record(
     await gateway.audit.write(line);
     return { kind: 'held', check };
   }
-  return { kind: 'allowed', read, tool, place, check, unwaited, line, ...(claim === undefined ? {} : { claim }) };
+  const answers = snapshot.answers ?? [];
+  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited, line } as const;
+  return claim === undefined ? allowed : { ...allowed, claim };
 }
 
 /** Commits; what certainly did not happen takes its audit line with it. */

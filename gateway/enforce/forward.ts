@@ -6,6 +6,7 @@ import type { CallOutcome, EnforceAnswer, UpstreamAnswer } from '../exchange.ts'
 import type { Gateway } from '../gateway.ts';
 import type { StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
+import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
 import { releaseClaim, type Settled, settle } from './settle.ts';
 
 /** Sends an allowed call once and stores what became of it. */
@@ -16,26 +17,42 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
   await writeDecision(gateway, allowed);
   const startedAt = performance.now();
   const { passedHeaders, traceparent, gone } = read.request;
-  const answer = await upstream.send({
+  const { rules } = read.loaded;
+  const filters = rules.filters.has(tool.id);
+  const whole = filters || rules.watched.has(tool.id) || rules.followed.has(tool.id);
+  const sent = await upstream.send({
     tool,
     arguments: read.call.arguments,
     canonical: read.canonical,
-    passedHeaders,
+    // What something reads comes as it is, not compressed for the client.
+    passedHeaders: whole ? withoutHeader(passedHeaders, 'accept-encoding') : passedHeaders,
+    whole,
     timeoutMs: read.loaded.timeoutMs(tool),
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
     ...(traceparent === undefined ? {} : { traceparent }),
     // A write whose client went away still has an outcome, and a repeat with its key gets it.
-    ...(gone === undefined || tool.writes ? {} : { abort: gone }),
+    ...(gone === undefined || tool.writes ? {} : { abort: gone() }),
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),
   });
   const upstreamMs = performance.now() - startedAt;
   gateway.metrics.upstreamTook(upstreamMs);
-  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs);
+  const lookups = { arguments: read.call.arguments, answers: allowed.answers ?? [] };
+  const filtered = filterAnswer(read.loaded, tool.id, sent, lookups);
+  if (filtered.kind === 'unreadable') {
+    const { status } = filtered;
+    const gone = { outcome: 'ran', upstreamMs, upstreamStatus: status, answer: { kind: 'tombstone', status } } as const;
+    await settleOrTryOn(gateway, allowed, gone);
+    return { kind: 'problem', problem: ANSWER_NOT_FILTERED };
+  }
+  const { answer } = filtered;
+  const heldBack = filtered.kind === 'filtered' ? filtered.heldBack : undefined;
+  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack);
   return {
     kind: 'forwarded',
     ...(allowed.check === undefined ? {} : { check: allowed.check }),
     ...(allowed.receipt === undefined ? {} : { receipt: allowed.receipt }),
     answer,
+    ...(heldBack === undefined ? {} : { heldBack }),
     outcome,
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
   };
@@ -67,8 +84,14 @@ async function settleWhenKnown(
   allowed: Allowed,
   answer: UpstreamAnswer,
   upstreamMs: number,
+  heldBack: number | undefined,
 ): Promise<CallOutcome> {
-  const settled = await readOutcome(allowed, answer, upstreamMs);
+  const read = await readOutcome(allowed, answer, upstreamMs);
+  return settleOrTryOn(gateway, allowed, heldBack === undefined ? read : { ...read, heldBack });
+}
+
+/** Stores an outcome; where it cannot be stored now, nobody knows of it yet, and it is tried on. */
+async function settleOrTryOn(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<CallOutcome> {
   try {
     await settle(gateway, allowed, settled);
     return settled.outcome;
@@ -131,6 +154,8 @@ function keepAnswer(allowed: Allowed, status: number, contentType: string | unde
 
 /** Resolves when a stream has ended: with nothing where it ended whole, else with the code of what broke it. */
 function endOf(body: Readable): Promise<string | undefined> {
+  // A stream that broke before anybody listened tells of it no more.
+  if (body.destroyed) return Promise.resolve(body.readableEnded ? undefined : 'stream_broken');
   return new Promise((resolve) => {
     body.once('end', () => resolve(undefined));
     body.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'stream_broken'));
@@ -143,4 +168,12 @@ function headerOf(headers: readonly string[], name: string): string | undefined 
     if (headers[i]?.toLowerCase() === name) return headers[i + 1];
   }
   return undefined;
+}
+
+function withoutHeader(headers: readonly string[], name: string): readonly string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (headers[i]?.toLowerCase() !== name) kept.push(headers[i] ?? '', headers[i + 1] ?? '');
+  }
+  return kept;
 }

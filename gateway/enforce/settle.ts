@@ -10,7 +10,10 @@ import type { Session } from '../sessions.ts';
 import type { ClaimRecord, Operation, StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
 import { parseResult, type ReadResult, readResult } from './read-result.ts';
+import { readBody } from './step-facts.ts';
 import { bindArguments } from './undo-arguments.ts';
+import { endHolds, restoreSpend } from './usage.ts';
+import { watchAnswer } from './watched.ts';
 
 /** What became of a sent call, as its answer says. */
 export interface Settled {
@@ -23,6 +26,8 @@ export interface Settled {
   readonly upstreamMs: number;
   /** A code: why it failed or is unknown. */
   readonly why?: string;
+  /** How many records of the answer a filter held back. */
+  readonly heldBack?: number;
 }
 
 const MAX_ATTEMPTS = 20;
@@ -44,6 +49,9 @@ export async function settle(gateway: Gateway, allowed: Allowed, settled: Settle
       const operations: readonly Operation[] = [
         ...change.operations,
         ...claimEnd(gateway, allowed, settled),
+        ...endHolds(allowed.read.loaded, allowed.tool.id, allowed.place.link, settled.outcome),
+        ...(await restoredBy(gateway, allowed, settled)),
+        ...watchedOf(allowed, settled),
         { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
       ];
       if (allowed.unwaited && gateway.storeIsUp()) gateway.commitLater(operations);
@@ -86,6 +94,7 @@ function outcomeEvent(allowed: Allowed, settled: Settled): OutcomeEvent {
     ...(place.run === undefined ? {} : { run: place.run }),
     ...(upstreamStatus === undefined ? {} : { upstream_status: upstreamStatus }),
     ...(why === undefined ? {} : { why }),
+    ...(settled.heldBack === undefined ? {} : { held_back: settled.heldBack }),
   };
 }
 
@@ -159,6 +168,22 @@ function claimMoves(gateway: Gateway, claim: ClaimRecord, settled: Settled): rea
     ...(answer === undefined ? {} : { answer }),
     ...(why === undefined ? {} : { why }),
   };
-  if (outcome === 'outcome_unknown') return [moved];
-  return [moved, { op: outcome === 'failed' ? 'release_holds' : 'settle_holds', link }];
+  return [moved];
+}
+
+/** An undo that ran gives back what its step spent, where the undoing tool says that it does. */
+async function restoredBy(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<readonly Operation[]> {
+  const { place, tool, read } = allowed;
+  if (place.undoes === undefined || settled.outcome !== 'ran' || !tool.restores) return [];
+  const [undone] = await gateway.store.findSteps(place.sid, [place.undoes]);
+  return undone === undefined ? [] : restoreSpend(read.loaded, readBody(undone).tool, undone.link);
+}
+
+function watchedOf(allowed: Allowed, settled: Settled): readonly Operation[] {
+  const { place, tool, read } = allowed;
+  if (settled.outcome !== 'ran' || !place.own || !read.loaded.rules.watched.has(tool.id)) return [];
+  const { body, contentType } = settled;
+  const result = body === undefined ? undefined : parseResult(body, contentType);
+  const watched = { sid: place.sid, step: place.step, toolId: tool.id, arguments: read.call.arguments };
+  return watchAnswer(read.loaded, result === undefined ? watched : { ...watched, result });
 }

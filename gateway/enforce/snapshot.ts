@@ -7,6 +7,8 @@ import type { Session } from '../sessions.ts';
 import { presentedConfirmation } from './confirmations.ts';
 import type { ReadCall } from './read-call.ts';
 import { namedSteps, stepFactsOf } from './step-facts.ts';
+import { readUsage } from './usage.ts';
+import { findAnswers } from './watched.ts';
 
 const NO_STEPS: ReadonlyMap<number, StepFacts> = new Map();
 
@@ -22,6 +24,7 @@ export async function takeSnapshot(
   const { record, nonce } = session;
   const confirmation =
     read.request.members.confirmation === undefined ? undefined : await presentedConfirmation(gateway, read);
+  const nowMs = gateway.now();
   return {
     catalogue: loaded.catalogue,
     settings: loaded.settings,
@@ -37,7 +40,9 @@ export async function takeSnapshot(
       arguments: argumentsDigest(gateway.crypto, nonce, read.canonical),
       origins: originsDigest(gateway.crypto, nonce, read.canonicalOrigins),
     },
-    nowMs: gateway.now(),
+    nowMs,
+    usage: await readUsage(gateway, read, record.session, nowMs),
+    answers: await findAnswers(gateway, loaded, session, read.tool?.id),
     step7: loaded.conditions,
     step8: loaded.rulebook,
     ...(confirmation === undefined ? {} : { confirmation }),

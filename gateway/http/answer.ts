@@ -120,9 +120,10 @@ function writeWhole(exchange: EdgeExchange, answer: WholeAnswer, headers: string
   exchange.answer({ status, headers, body });
 }
 
-function forwardedHeaders({ check, receipt, upstreamKey }: Forwarded): string[] {
+function forwardedHeaders({ check, receipt, upstreamKey, heldBack }: Forwarded): string[] {
   const step = check ?? receipt;
   const headers = callHeaders('allow', step?.session, step?.step, upstreamKey);
+  if (heldBack !== undefined) headers.push('toolgate-held-back', String(heldBack));
   if (check?.entry !== undefined) headers.push('toolgate-entry', inHeader(check.entry));
   if (check?.history !== undefined) headers.push('toolgate-history', inHeader(check.history));
   return headers;

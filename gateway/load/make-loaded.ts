@@ -9,6 +9,7 @@ import { policyMaterial } from '../catalogue/policy-material.ts';
 import type { Config } from '../config/config.ts';
 import type { Upstream } from '../exchange.ts';
 import type { Loaded } from '../loaded.ts';
+import { makeRulePart } from './conditions.ts';
 import { makeIssuers } from './issuers.ts';
 import { makeRulebookPart } from './rulebook.ts';
 import { unwatchedReads } from './unwatched.ts';
@@ -30,6 +31,7 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
   const { crypto, signing } = services;
   const issuers = makeIssuers(crypto, config, signing, built.issuers);
   const rulebook = makeRulebookPart(services.rulebook, config, built);
+  const rules = makeRulePart(config, built);
   const limited = new Set(
     [...built.settings.values()]
       .filter(({ limits, spend, outcome, filter }) => limits.length + spend.length > 0 || outcome || filter)
@@ -63,9 +65,10 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     verifyOf: verifying(built),
     timeoutMs: timeouts(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),
-    conditions: () => undefined,
+    conditions: rules.rules.gate,
     rulebook: rulebook.gate,
-    answersRead: rulebook.reads,
+    answersRead: (toolId) => union(rulebook.reads(toolId), rules.reads(toolId)),
+    rules,
   };
 }
 
@@ -85,6 +88,11 @@ function timeouts(built: BuiltCatalogue): Loaded['timeoutMs'] {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+
+function union(one: readonly string[], other: readonly string[]): readonly string[] {
+  if (other.length === 0) return one;
+  return one.length === 0 ? other : [...new Set([...one, ...other])];
+}
 
 /** A record is plain JSON, whatever its type says. */
 function plain(record: RulebookRecord | undefined): JsonValue {

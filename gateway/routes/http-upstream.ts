@@ -41,7 +41,7 @@ class HttpRouteUpstream implements Upstream {
       rawPath: `${this.#basePath}${request.rawPath}${query}`,
       headers: headersOf(call, request, body),
       timeoutMs: call.timeoutMs,
-      wholeUpTo: readsAnswer(call.tool) ? this.#wholeUpTo : 0,
+      wholeUpTo: call.whole || readsAnswer(call.tool) ? this.#wholeUpTo : 0,
       ...(call.tool.writes ? { totalTimeoutMs: call.timeoutMs } : {}),
       ...(body === undefined ? {} : { body: body.text }),
       ...(call.abort === undefined ? {} : { abort: call.abort }),

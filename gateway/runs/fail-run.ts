@@ -4,6 +4,7 @@ import type { EntryBody, Outcome } from '../../receipts/history.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
+import { endHolds } from '../enforce/usage.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
@@ -202,11 +203,11 @@ function reportOf(gateway: Gateway): (released: Released) => StepReport {
   };
 }
 
-function releaseOf(gateway: Gateway, { link, fence }: ClaimRecord): readonly Operation[] {
+function releaseOf(gateway: Gateway, { link, fence, tool }: ClaimRecord): readonly Operation[] {
   const at = { atMs: gateway.now(), why: 'run_failed' } as const;
   return [
     { op: 'move_claim', link, fence, from: ['claimed'], to: 'failed', ...at },
-    { op: 'release_holds', link },
+    ...endHolds(gateway.loaded, tool, link, 'failed'),
   ];
 }
 

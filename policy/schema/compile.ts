@@ -27,7 +27,7 @@ export interface SchemaOptions {
 }
 
 /** A schema ready to check arguments or results. */
-export interface CompiledSchema<S extends JsonObject | boolean = JsonObject> {
+export interface CompiledSchema<S extends JsonObject | boolean = JsonObject | boolean> {
   /** The schema as given. */
   readonly schema: S;
   /** Why the schema cannot be enforced in full; empty where it can. */

@@ -101,10 +101,10 @@ function buildTool(id: string, words: WorldTool, everyone: readonly string[]): T
   };
 }
 
-const COMPILED = new Map<string, CompiledSchema>();
+const COMPILED = new Map<string, CompiledSchema<JsonObject>>();
 
 /** A schema compiled once for all the worlds that have it. */
-function compiled(schema: JsonObject): CompiledSchema {
+function compiled(schema: JsonObject): CompiledSchema<JsonObject> {
   const text = JSON.stringify(schema);
   const known = COMPILED.get(text) ?? compileSchema(schema);
   COMPILED.set(text, known);
