@@ -52,8 +52,8 @@ export interface EnforceRequest {
   readonly route?: string;
   /** The signed entry is handed out with the answer. */
   readonly wantEntry: boolean;
-  /** Fires when the client goes away: ends a read, never a write. */
-  readonly gone?: AbortSignal;
+  /** A signal that fires when the client goes away: ends a read, never a write. Asked for only where it is heeded. */
+  readonly gone?: () => AbortSignal;
   /** Request headers that the route lets through, lower-case name and value in turn. */
   readonly passedHeaders: readonly string[];
   /** W3C trace context of the request, or a new one. */
@@ -124,6 +124,8 @@ export type EnforceAnswer =
       /** The idempotency key of a write. */
       readonly upstreamKey?: string;
       readonly answer: UpstreamAnswer;
+      /** How many records of the answer the tool's filter held back; absent where it has none. */
+      readonly heldBack?: number;
       /** Settles once the outcome is stored. An adapter that answers whole waits for it before its last byte. */
       readonly outcome: Promise<CallOutcome>;
     }
@@ -163,6 +165,8 @@ export interface UpstreamCall {
   readonly passedHeaders: readonly string[];
   readonly traceparent?: string;
   readonly timeoutMs: number;
+  /** Something reads the answer: it is read whole, up to the largest answer that is kept. */
+  readonly whole: boolean;
   /** Ends the call (a read whose client went away). */
   readonly abort?: AbortSignal;
   readonly onSending?: () => Promise<void>;

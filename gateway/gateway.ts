@@ -4,6 +4,7 @@ import type { AuditLog } from './audit/audit-log.ts';
 import type { Bell, Flights } from './flights.ts';
 import type { Loaded } from './loaded.ts';
 import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
 import type { Sessions } from './sessions.ts';
 import type { CommitResult, Operation, Store } from './store/port.ts';
 
@@ -14,8 +15,9 @@ export interface Gateway {
   readonly store: Store;
   readonly sessions: Sessions;
   /** Prefixes of carried histories that verified before. */
-  readonly verified: VerifiedCache;
+  readonly verified: VerifiedCache & { clear(): void };
   readonly audit: AuditLog;
+  readonly metrics: Metrics;
   readonly log: Log;
   readonly crypto: Crypto;
   /**

@@ -4,6 +4,7 @@ import type { Tool } from '../policy/tool.ts';
 import type { SigningKey } from '../receipts/crypto.ts';
 import type { Issuer, IssuerKey } from '../receipts/history-verify.ts';
 import type { Upstream } from './exchange.ts';
+import type { RulePart } from './load/conditions.ts';
 import type { FailedWhen } from './load/failed-when.ts';
 
 /**
@@ -49,6 +50,8 @@ export interface Loaded {
   readonly unwatched: ReadonlySet<string>;
   /** By server name. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** What proves a call of a server's tools: the check, a receipt, or a receipt where one is given. */
+  readonly verifyOf: (server: string) => 'check' | 'receipt' | 'either';
   /** How long a call of the tool may take. */
   readonly timeoutMs: (tool: Tool) => number;
   /** How often a call of the tool is sent again at most, where that is safe. */
@@ -61,4 +64,6 @@ export interface Loaded {
   readonly rulebook: RulebookGate;
   /** Tools whose answers in the session the rules of a tool read. */
   readonly answersRead: (toolId: string) => readonly string[];
+  /** Conditions, limits, filters and followed outcomes of the tools. */
+  readonly rules: RulePart;
 }

@@ -184,6 +184,7 @@ export function statusOf(decision: Decision, reason: ReasonText): number {
   return decision === 'confirm' ? REASONS.write.status : reasonOf(reason).status;
 }
 
-function isReasonCode(text: string): text is ReasonCode {
+/** Whether a text is a code of the table, by its very name. */
+export function isReasonCode(text: string): text is ReasonCode {
   return Object.hasOwn(REASONS, text);
 }

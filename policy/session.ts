@@ -94,11 +94,11 @@ export function appendToView(view: SessionView, entry: AppendedEntry): SessionVi
   if (entry.decision !== 'allow' || tool === undefined) return view;
   const marks = marksOf(view, tool.id);
   const label = tool.readsOutside ? `untrusted:${tool.name}` : undefined;
-  const newLabel = label !== undefined && !view.labels.includes(label);
+  const newLabel = label !== undefined && !sessionLabels(view).includes(label);
   const opensUndo = tool.writes && entry.run !== undefined && entry.undoes === undefined && isUndoable(tool);
   return {
     tools: { ...view.tools, [tool.id]: { allowed: marks.allowed + 1, ran: marks.ran, ever: true } },
-    labels: newLabel ? sortedUnion(view.labels, [label]) : view.labels,
+    labels: label === undefined ? view.labels : withLabel(view.labels, label),
     runs: entry.run === undefined ? view.runs : withRun(view, entry.run, opensUndo ? 1 : 0),
     barrier: tool.writes || newLabel ? entry.step : view.barrier,
     carried: view.carried,
@@ -152,6 +152,11 @@ export function carryOver(views: Iterable<SessionView>): Carried {
 export function sortedUnion(one: readonly string[], other: readonly string[]): readonly string[] {
   if (other.length === 0) return one;
   return [...new Set([...one, ...other])].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
+/** The list itself where the label is in it, so that reading on costs nothing. */
+function withLabel(labels: readonly string[], label: string): readonly string[] {
+  return labels.includes(label) ? labels : sortedUnion(labels, [label]);
 }
 
 function isUndoable(tool: Tool): boolean {

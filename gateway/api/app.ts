@@ -6,13 +6,15 @@ import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { fault } from '../http/problems.ts';
 import { StoreFault } from '../store/port.ts';
 import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
-import { postCall, postCheck } from './calls.ts';
+import { postCall, postCheck, postReceipt } from './calls.ts';
 import { getConfirmations, postDecision } from './confirmations.ts';
 import { getHealth, getReadiness } from './health.ts';
+import { getMetrics } from './metrics.ts';
 import { API_DESCRIPTION } from './openapi.ts';
 import { postOutcome } from './outcomes.ts';
 import { getSession } from './sessions.ts';
 import { getTools } from './tools.ts';
+import { getUsage } from './usage.ts';
 
 /** The control API (docs/api.md), as one Hono application. */
 type Api = Hono<{ Bindings: ApiBindings }>;
@@ -24,9 +26,11 @@ export type ApiHandler = (env: ApiBindings) => Promise<void>;
 export function createApi(): ApiHandler {
   const app: Api = new Hono();
   app.post('/v1/check', (c) => postCheck(c.env));
+  app.post('/v1/receipts', (c) => postReceipt(c.env));
   app.post('/v1/call', (c) => postCall(c.env));
   app.post('/v1/outcomes', (c) => postOutcome(c.env));
   app.get('/v1/tools', (c) => getTools(c.env));
+  app.get('/v1/usage', (c) => getUsage(c.env));
   app.get('/v1/sessions/:id', (c) => getSession(c.env, c.req.param('id')));
   app.get('/v1/confirmations', (c) => getConfirmations(c.env));
   app.post('/v1/confirmations/:id/approve', (c) => postDecision(c.env, c.req.param('id'), 'approved'));
@@ -35,7 +39,8 @@ export function createApi(): ApiHandler {
   app.get('/readyz', (c) => getReadiness(c.env.gateway));
   app.get('/openapi.json', (c) => c.json(API_DESCRIPTION));
   app.notFound((c) => answerMissing(app, c));
-  app.onError((error, c) => problemAnswer(problemOf(error, c.env)));
+  app.get('/metrics', (c) => getMetrics(c.env));
+  app.onError((error, c) => answerProblem(c.env, problemOf(error, c.env)));
   return async (env) => {
     const { exchange } = env;
     // The body stays with the edge, which reads it under its own limits; Hono sees the method and the path.
@@ -48,10 +53,17 @@ export function createApi(): ApiHandler {
 /** A path that exists with another method is 405 and names it (RFC 9110 section 15.5.6). */
 function answerMissing(app: Api, c: Context<{ Bindings: ApiBindings }>): Response {
   const methods = ['GET', 'POST'].filter((method) => app.router.match(method, c.req.path)[0].length > 0);
-  if (methods.length === 0) return problemAnswer(fault('no_route', 'there is nothing at this path; see /openapi.json'));
-  const answer = problemAnswer(fault('method_not_allowed', `this path takes ${methods.join(', ')}`));
+  if (methods.length === 0) {
+    return answerProblem(c.env, fault('no_route', 'there is nothing at this path; see /openapi.json'));
+  }
+  const answer = answerProblem(c.env, fault('method_not_allowed', `this path takes ${methods.join(', ')}`));
   answer.headers.set('allow', methods.join(', '));
   return answer;
+}
+
+function answerProblem({ gateway }: ApiBindings, problem: Problem): Response {
+  gateway.metrics.problem(problem.code);
+  return problemAnswer(problem);
 }
 
 function problemOf(error: Error, env: ApiBindings): Problem {
@@ -69,7 +81,8 @@ function problemOf(error: Error, env: ApiBindings): Problem {
 async function write(exchange: EdgeExchange, response: Response): Promise<void> {
   const body = new Uint8Array(await response.arrayBuffer());
   const headers: string[] = [];
-  for (const [name, value] of response.headers) headers.push(name, value);
+  for (const [name, value] of response.headers) if (name !== 'content-length') headers.push(name, value);
+  // Once: two lengths, alike or not, are what strict clients refuse (RFC 9112 section 6.3).
   headers.push('content-length', String(body.byteLength));
   exchange.answer({ status: response.status, headers, body });
 }

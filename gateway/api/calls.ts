@@ -4,6 +4,7 @@ import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
+import { readCallHeaders } from '../http/call-headers.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import {
   type ApiBindings,
@@ -11,7 +12,6 @@ import {
   badMember,
   isObject,
   jsonAnswer,
-  problemAnswer,
   requireCaller,
   requireObject,
   requireText,
@@ -22,21 +22,22 @@ const KNOWN: ReadonlySet<string> = new Set([...CALL_MEMBER_NAMES, ...OWN_MEMBERS
 
 /** `POST /v1/check`: decides, and leaves the running to the caller. */
 export async function postCheck(env: ApiBindings): Promise<Response> {
-  const answer = await enforce(env.gateway, await readRequest(env, 'decide'));
+  const answer = await enforce(env.gateway, await readRequest(env, 'decide', []));
   if (answer.kind === 'decided') return jsonAnswer(answer.check);
   return answerOther(answer);
 }
 
 /** `POST /v1/call`: decides, forwards once, and answers what became of it. */
 export async function postCall(env: ApiBindings): Promise<Response> {
-  const answer = await enforce(env.gateway, await readRequest(env, 'forward'));
+  const answer = await enforce(env.gateway, withProof(env, await readRequest(env, 'forward', [])));
   switch (answer.kind) {
     case 'decided':
       return jsonAnswer({ check: answer.check });
     case 'forwarded': {
       const result = await readAnswer(answer.answer);
       const outcome = await answer.outcome;
-      return jsonAnswer({ ...proofOf(answer), outcome, ...result });
+      const heldBack = answer.heldBack === undefined ? {} : { held_back: answer.heldBack };
+      return jsonAnswer({ ...proofOf(answer), outcome, ...result, ...heldBack });
     }
     case 'replayed': {
       if (answer.answer.kind === 'tombstone') return answerOther(answer);
@@ -48,10 +49,46 @@ export async function postCall(env: ApiBindings): Promise<Response> {
   }
 }
 
-async function readRequest(env: ApiBindings, purpose: 'decide' | 'forward'): Promise<EnforceRequest> {
+/** `POST /v1/receipts`: whether the history's last entry is a receipt for exactly this call; `spend: true` uses it up. */
+export async function postReceipt(env: ApiBindings): Promise<Response> {
+  const { spend, ...request } = await readRequest(env, 'decide', ['spend']);
+  const answer = await enforce(env.gateway, { ...request, byReceipt: true, ...(spend === undefined ? {} : { spend }) });
+  if (answer.kind === 'receipt') return jsonAnswer(answer.receipt);
+  return answerOther(answer);
+}
+
+/**
+ * What proves a forwarded call: on a route that takes receipts, the one that the header or the history brings. A carried
+ * history is a receipt where the route takes nothing else; where it takes either, only the header makes it one.
+ */
+function withProof(env: ApiBindings, request: EnforceRequest): EnforceRequest {
+  const headers = readCallHeaders(env.exchange);
+  if ('problem' in headers) throw new ApiProblem(headers.problem);
+  const { receipt } = headers;
+  const server = serverOf(env, request);
+  const verify = server === undefined ? 'check' : env.gateway.loaded.verifyOf(server);
+  if (receipt !== undefined && verify === 'check')
+    throw badMember('history', 'is no proof here: this route checks each call itself');
+  const byReceipt = verify === 'receipt' || (verify === 'either' && receipt !== undefined);
+  return { ...request, byReceipt, ...(receipt === undefined ? {} : { receipt }) };
+}
+
+/** The server of the tool that a call names, in full or by its bare name. */
+function serverOf(env: ApiBindings, { tool }: EnforceRequest): string | undefined {
+  const slash = tool.indexOf('/');
+  if (slash !== -1) return tool.slice(0, slash);
+  const named = env.gateway.loaded.catalogue.byName.get(tool);
+  return named?.length === 1 ? named[0]?.server : undefined;
+}
+
+async function readRequest(
+  env: ApiBindings,
+  purpose: 'decide' | 'forward',
+  more: readonly string[],
+): Promise<EnforceRequest> {
   const caller = requireCaller(env);
   const body = await requireObject(env);
-  const parsed = parseCallMembers(body, KNOWN);
+  const parsed = parseCallMembers(body, more.length === 0 ? KNOWN : new Set([...KNOWN, ...more]));
   if ('problem' in parsed) throw new ApiProblem(parsed.problem);
   const tool = requireText(body, 'tool');
   const args = Object.hasOwn(body, 'arguments') ? body['arguments'] : {};
@@ -62,12 +99,20 @@ async function readRequest(env: ApiBindings, purpose: 'decide' | 'forward'): Pro
     arguments: args,
     members: withKey(env, parsed.members),
     byReceipt: false,
+    ...spendOf(body, more),
     purpose,
     via: 'api',
     wantEntry: true,
-    gone: env.exchange.gone,
+    gone: () => env.exchange.gone,
     passedHeaders: [],
   };
+}
+
+function spendOf(body: JsonObject, more: readonly string[]): { readonly spend?: boolean } {
+  const spend = more.includes('spend') && Object.hasOwn(body, 'spend') ? body['spend'] : undefined;
+  if (spend === undefined) return {};
+  if (typeof spend !== 'boolean') throw badMember('spend', 'must be true or false');
+  return { spend };
 }
 
 /** `Idempotency-Key` as a header is the member `idempotency_key`; given both ways, it is given twice. */
@@ -138,7 +183,7 @@ function contentTypeOf(headers: readonly string[]): string | undefined {
 }
 
 function answerOther(answer: EnforceAnswer): Response {
-  if (answer.kind === 'problem') return problemAnswer(answer.problem);
+  if (answer.kind === 'problem') throw new ApiProblem(answer.problem);
   if (answer.kind === 'receipt') return jsonAnswer({ receipt: answer.receipt });
-  return problemAnswer(ANSWER_NOT_KEPT);
+  throw new ApiProblem(ANSWER_NOT_KEPT);
 }

@@ -104,6 +104,7 @@ export const API_DESCRIPTION: JsonObject = {
       }),
     },
     '/v1/tools': { get: operation('The tools that this caller reaches', JSON_ANSWER('The tools', FREE)) },
+    '/v1/usage': { get: operation('What is used of limits and pools', JSON_ANSWER('The counts', FREE)) },
     '/v1/sessions/{id}': {
       get: operation('The held history of a session', JSON_ANSWER('A qls-history/1', FREE), { parameters: [ID] }),
     },
@@ -117,6 +118,15 @@ export const API_DESCRIPTION: JsonObject = {
     },
     '/v1/confirmations/{id}/deny': {
       post: operation('Deny a held call', JSON_ANSWER('The decision', FREE), { parameters: [ID] }),
+    },
+    '/metrics': {
+      get: operation(
+        "The gateway's metrics, for Prometheus; with credentials configured for approvers and hosts alone",
+        {
+          description: 'Prometheus text format',
+          content: { 'text/plain': { schema: TEXT } },
+        },
+      ),
     },
     '/healthz': { get: operation('The process answers', JSON_ANSWER('Alive', FREE), { security: [] }) },
     '/readyz': { get: operation('Whether calls can be taken', JSON_ANSWER('Ready', FREE), { security: [] }) },

@@ -6,13 +6,15 @@ import { SESSION_BUSY } from '../enforce/problems.ts';
 import { readResult } from '../enforce/read-result.ts';
 import { reportedMoves } from '../enforce/settle.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
+import { endHolds, restoreSpend } from '../enforce/usage.ts';
+import { watchAnswer } from '../enforce/watched.ts';
 import type { Problem } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { fault } from '../http/problems.ts';
 import { effectsOf, NO_EFFECTS, type StepOutcome } from '../runs/outcome-effects.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
-import type { ClaimRecord, SessionKey, StepRecord } from '../store/port.ts';
+import type { ClaimRecord, Operation, SessionKey, StepRecord } from '../store/port.ts';
 import {
   type ApiBindings,
   ApiProblem,
@@ -77,6 +79,7 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
     const result = await gateway.commit([
       ...change.operations,
       ...(claim === undefined || !host ? [] : reportedMoves(gateway, claim, report.outcome)),
+      ...(await countedBy(gateway, session, host, report)),
       ...effects.operations,
       ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
     ]);
@@ -132,6 +135,37 @@ async function readReport(gateway: Gateway, session: Session, host: boolean, rep
       : readResult(gateway, session, { step, tool, boundArguments: boundOf(record) }, result)),
   };
   return { own, of: { step, tool, outcome, late: true, ...of }, claim };
+}
+
+/**
+ * What a host's report does to reservations and to what rules read later; an agent's loosens nothing. The arguments that
+ * were checked are not kept, so an answer is tied to its call by what the result itself says.
+ */
+async function countedBy(
+  gateway: Gateway,
+  session: Session,
+  host: boolean,
+  report: Report,
+): Promise<readonly Operation[]> {
+  if (!host) return [];
+  const { loaded } = gateway;
+  const { sid } = session.record;
+  const [record] = await gateway.store.findSteps(sid, [report.step]);
+  if (record === undefined) return [];
+  const { tool: toolId, undoes } = readBody(record);
+  const operations: Operation[] = [];
+  if (report.outcome === 'ran' || report.outcome === 'failed') {
+    operations.push(...endHolds(loaded, toolId, record.link, report.outcome));
+  }
+  if (report.outcome !== 'ran') return operations;
+  const { step, result } = report;
+  const watched = { sid, step, toolId, arguments: {}, ...(result === undefined ? {} : { result }) };
+  operations.push(...watchAnswer(loaded, watched));
+  if (undoes !== undefined && loaded.catalogue.tools.get(toolId)?.restores === true) {
+    const [undone] = await gateway.store.findSteps(sid, [undoes]);
+    if (undone !== undefined) operations.push(...restoreSpend(loaded, readBody(undone).tool, undone.link));
+  }
+  return operations;
 }
 
 function boundOf(record: StepRecord): JsonObject {

@@ -80,6 +80,8 @@ export interface OutcomeEvent extends CallNames {
   readonly latency?: Latency;
   /** HTTP status of the upstream's answer. */
   readonly upstream_status?: number;
+  /** How many records of the answer a filter held back. */
+  readonly held_back?: number;
   /** Why it failed or is unknown: a code (`ECONNRESET`), no text of the upstream. */
   readonly why?: string;
   /** Name of the approver who settled it. */
@@ -197,6 +199,7 @@ export const EVENT_MEMBERS: Readonly<Record<EventMember, 'text' | 'number' | 'fl
   fault: 'text',
   faults: 'number',
   heads: 'json',
+  held_back: 'number',
   issuer: 'text',
   key: 'text',
   latency: 'latency',

@@ -120,7 +120,7 @@ function compileAt(
   what: string,
   isOwn: boolean,
   log: ProblemLog,
-): CompiledSchema | undefined {
+): CompiledSchema<JsonObject> | undefined {
   // A document's schemas are its adapter's to judge; what the operator wrote in the configuration has a place to be told.
   if (!isOwn)
     return (source.compile ?? compile)(schema, source.dialect === undefined ? {} : { dialect: source.dialect });
@@ -131,12 +131,15 @@ function compileAt(
   return undefined;
 }
 
-function withPartial(schema: CompiledSchema, further: readonly string[]): CompiledSchema {
+function withPartial(schema: CompiledSchema<JsonObject>, further: readonly string[]): CompiledSchema<JsonObject> {
   return {
     schema: schema.schema,
     topLevel: schema.topLevel,
     partial: [...schema.partial, ...further],
     unusable: schema.unusable,
+    kind: schema.kind,
+    sealed: schema.sealed,
+    render: () => schema.render(),
     required: schema.required,
     kindOf: (name) => schema.kindOf(name),
     validate: (value) => schema.validate(value),

@@ -1,3 +1,4 @@
+import { pathFault } from '../../policy/conditions/literals.ts';
 import type { CompiledSchema } from '../../policy/schema/compile.ts';
 import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
@@ -10,7 +11,10 @@ import type { ToolSource } from './tool-source.ts';
 import type { ToolWords } from './words.ts';
 
 /** Compiles a JSON Schema; in `dialect` where the schema names none itself. */
-export type CompileSchema = (schema: JsonObject, options?: { readonly dialect?: Dialect }) => CompiledSchema;
+export type CompileSchema = (
+  schema: JsonObject,
+  options?: { readonly dialect?: Dialect },
+) => CompiledSchema<JsonObject>;
 
 /** A tool while the catalogue is being made: its own words read, names of others not yet resolved. */
 export interface ToolDraft {
@@ -18,8 +22,8 @@ export interface ToolDraft {
   readonly route: RouteConfig;
   readonly source: ToolSource;
   readonly words: ToolWords;
-  readonly input: CompiledSchema;
-  readonly result: CompiledSchema | undefined;
+  readonly input: CompiledSchema<JsonObject>;
+  readonly result: CompiledSchema<JsonObject> | undefined;
   readonly writes: boolean;
   readonly readsOutside: boolean;
   readonly agents: ReadonlySet<string>;
@@ -99,6 +103,13 @@ export function checkArgument(
     part,
   );
   return false;
+}
+
+/** Tells a path that is none; true where it is one. */
+export function checkPath(drafts: Drafts, text: string, path: ConfigPath): boolean {
+  const fault = pathFault(text);
+  if (fault !== undefined) drafts.log.error('condition_form', path, fault);
+  return fault === undefined;
 }
 
 /** Names of the arguments that a call cannot leave out. */

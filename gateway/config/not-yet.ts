@@ -10,13 +10,6 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   'routes.*.openapi': 'OpenAPI routes are not served by this version',
   'routes.*.mcp': 'MCP routes are not served by this version',
   'routes.*.pass': 'paths that are let through unchecked are not served by this version',
-  'routes.*.tools.*.checks': 'conditions are not enforced by this version',
-  'routes.*.tools.*.at_most.*': 'limits per period are not enforced by this version; a bare number is',
-  'routes.*.tools.*.spend': 'limits of what is spent are not enforced by this version',
-  'routes.*.tools.*.currency': 'limits of what is spent are not enforced by this version',
-  'routes.*.tools.*.filter': 'filters are not applied by this version',
-  'routes.*.tools.*.outcome': 'outcomes are not followed by this version',
-  facts: 'facts are not read by this version',
   licence: 'licences are not enforced by this version',
   workers: 'this version serves from one process',
 };

@@ -1,6 +1,9 @@
 import { performance } from 'node:perf_hooks';
+import type { Snapshot } from '../../policy/call.ts';
+import { reasonCode } from '../../policy/reasons.ts';
 import { openView, runOf } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
+import type { Verdict } from '../../policy/verdict.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import {
@@ -22,6 +25,7 @@ import { KEY_IN_FLIGHT, SESSION_BUSY } from './problems.ts';
 import { forAgent, type ReadCall } from './read-call.ts';
 import { enforceBeforeSending } from './receipt-limits.ts';
 import { answerRepeat } from './repeat.ts';
+import { holdsOf } from './usage.ts';
 
 /** What a receipt leads to: a call to send, a refusal, the stored answer of the first send, or a fault. */
 export type Admitted = Allowed | EnforceAnswer;
@@ -83,17 +87,24 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const evaluated = evaluateReceipt(gateway.crypto, found, call, facts);
   if (evaluated.answer.detail['fault'] === 'forked') await freeze(gateway, read, found, session);
   if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
-  const held = enforceBeforeSending(gateway, read, tool, session);
-  if (held !== undefined) return tell(gateway, read, heldBack(evaluated.answer, held));
+  const counts = claim === undefined ? !own : claim.state === 'failed';
+  const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
+  if ('held' in enforced) return tell(gateway, read, heldBack(evaluated.answer, enforced.held));
   const ended = endedRun(found, session);
   if (ended !== undefined && evaluated.handling !== 'replay') {
     return tell(gateway, read, heldBack(evaluated.answer, { reason: 'run_ended', detail: { run: ended } }));
   }
+  // Whoever asks without sending is told what the receipt is worth; what became of the first send is not theirs to repeat.
+  if (!spend || (request.purpose === 'decide' && evaluated.handling !== 'send')) {
+    return tell(gateway, read, evaluated.answer);
+  }
   if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
   if (evaluated.handling === 'replay' && claim !== undefined) return replayClaim(gateway, read, claim);
-  if (!spend) return tell(gateway, read, evaluated.answer);
   const place = placeOf(found, key, session, link, own);
-  return claimIt(gateway, read, { evaluated, tool, place, claim, session, checkMs: performance.now() - startedAt });
+  const holds = counts && loaded.receipts.enforce.has('limits') ? enforced : undefined;
+  const answers = enforced.snapshot.answers ?? [];
+  const checkMs = performance.now() - startedAt;
+  return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs });
 }
 
 /** The run of a forward call that takes no more of them. */
@@ -124,6 +135,7 @@ async function factsOf(
   const { tool, loaded, request } = read;
   const knownLinks = new Map<number, string>();
   let reported = false;
+  let spent = false;
   const steps = entry.step === 0 ? [0] : [entry.step - 1, entry.step];
   if (session !== undefined && own) {
     for (const step of await gateway.store.findSteps(session.record.sid, steps)) {
@@ -134,22 +146,24 @@ async function factsOf(
   for (const step of steps) {
     const { issuer, session: name } = verified.history;
     const kept = await gateway.store.findReceipt({ issuer, caller: request.caller.name, session: name, step });
-    if (kept !== undefined) knownLinks.set(step, kept.link);
+    if (kept === undefined) continue;
+    knownLinks.set(step, kept.link);
+    if (step === entry.step) spent = true;
   }
   // A frozen session has two lines, and no receipt of either is worth anything.
   if (session?.record.frozen !== undefined) knownLinks.set(entry.step, '');
   return {
     foreign: own && session === undefined,
     knownLinks,
-    claim: claimState(claim, reported),
+    claim: claimState(claim, reported, spent),
     resendSafe: tool === undefined || !isResendSafe(tool) ? 'no' : tool.writes ? 'write' : 'read',
     ...(own ? { policy: loaded.policy } : {}),
   };
 }
 
-function claimState(claim: ClaimRecord | undefined, reported: boolean): ReceiptClaim {
-  // A host that checked the call and has said nothing of it since may have it sent instead of running it.
-  if (claim?.runBy === 'host' && !reported) return 'none';
+function claimState(claim: ClaimRecord | undefined, reported: boolean, spent: boolean): ReceiptClaim {
+  // A host that checked the call, and has said nothing of it and spent no receipt for it since, may have it sent.
+  if (claim?.runBy === 'host' && !reported && !spent) return 'none';
   switch (claim?.state) {
     case undefined:
       return 'none';
@@ -183,6 +197,9 @@ interface Admission {
   readonly place: ReturnType<typeof placeOf>;
   readonly claim: ClaimRecord | undefined;
   readonly session: Session | undefined;
+  /** What the call reserves under; absent where it is counted already. */
+  readonly holds: { readonly snapshot: Snapshot; readonly verdict: Verdict } | undefined;
+  readonly answers: NonNullable<Allowed['answers']>;
   readonly checkMs: number;
 }
 
@@ -222,6 +239,7 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
       : []),
     ...claimOperations(gateway, read, before, claim),
     ...touchRun(place, opening?.record ?? admission.session?.record, now),
+    ...reservationsOf(read, admission, place.link),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ];
   if (forwards) gateway.flights.begin(claim.link);
@@ -235,12 +253,15 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     return 'moved';
   }
   if (opening !== undefined) gateway.sessions.keep(opening.record);
+  gateway.metrics.decided(tool.id, 'allow', reasonCode(evaluated.answer.reason));
+  gateway.metrics.checkTook(admission.checkMs);
   return {
     kind: 'allowed',
     read,
     tool,
     place,
     receipt: evaluated.answer,
+    answers: admission.answers,
     claim,
     ...(before === undefined ? {} : { again: true }),
     unwaited: false,
@@ -282,6 +303,10 @@ function touchRun(place: Place, session: Session['record'] | undefined, updatedA
   if (!own || run === undefined || undoes !== undefined || session === undefined) return [];
   const { caller, sid } = session;
   return [{ op: 'touch_run', run: { caller, run, sid, agent, state: 'open', updatedAtMs }, from: ['open'] }];
+}
+
+function reservationsOf(read: ReadCall, { holds }: Admission, link: string): readonly Operation[] {
+  return holds === undefined ? [] : holdsOf(read.loaded, holds.verdict, read, holds.snapshot, link);
 }
 
 async function commitOrAbandon(
@@ -356,6 +381,7 @@ async function tell(
     ...(answer.step === undefined ? {} : { step: answer.step }),
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
+  gateway.metrics.decided(read.tool?.id, answer.decision, reasonCode(answer.reason));
   return { kind: 'receipt', receipt: answer };
 }
 

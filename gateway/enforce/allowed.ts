@@ -1,3 +1,4 @@
+import type { ToolAnswer } from '../../policy/conditions/condition.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { PreparedLine } from '../audit/line.ts';
 import type { ToolCheck, ToolReceipt } from '../exchange.ts';
@@ -30,6 +31,8 @@ export interface Allowed {
   /** What allowed it. */
   readonly check?: ToolCheck;
   readonly receipt?: ToolReceipt;
+  /** What the rules of the tool read of earlier answers, when the call was allowed. */
+  readonly answers?: readonly ToolAnswer[];
   /** Absent for a read that needs none. */
   readonly claim?: ClaimRecord;
   /** The entry is in memory and rides in the store's next group; nothing waited for it. */

@@ -78,7 +78,7 @@ function makeOwnClaim(
     caller: read.request.caller.name,
     agent: place.agent,
     writes: tool.writes,
-    runBy: 'gateway',
+    runBy: read.request.purpose === 'forward' ? 'gateway' : 'host',
     // What may safely be sent twice needs no second commit between the claim and the sending.
     state: isResendSafe(tool) ? 'sending' : 'claimed',
     upstreamKey:

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
 import { checkCall } from '../../policy/check.ts';
+import { reasonCode } from '../../policy/reasons.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import type { HistoryFault } from '../../receipts/history.ts';
@@ -30,6 +31,7 @@ import { RUN_FOREIGN, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 import { answerRepeat } from './repeat.ts';
 import { takeSnapshot, withConfirmation } from './snapshot.ts';
+import { holdsOf } from './usage.ts';
 
 /** How often a call is checked again because another call of its session was recorded first. */
 const MAX_ATTEMPTS = 8;
@@ -62,7 +64,7 @@ async function decideOnce(gateway: Gateway, read: ReadCall, choice: SessionChoic
     read.request.members.idempotencyKey === undefined ? undefined : await answerRepeat(gateway, read, false);
   if (repeated !== undefined) return { kind: 'repeated', answer: repeated };
   if (opened.kind === 'foreign') return answerForeign(gateway, read, choice, opened.fault);
-  const first = await takeSnapshot(gateway, read, opened.session, viewOf(gateway, opened), opened.fault);
+  const first = await takeSnapshot(gateway, read, opened, viewOf(gateway, opened));
   const judged = await judge(gateway, read, opened.session, first);
   if (judged.standing !== undefined) return answerStanding(read, judged.verdict, opened.session, judged.standing);
   return record(gateway, read, opened, judged, performance.now() - startedAt);
@@ -135,26 +137,32 @@ async function record(
     ...(asked === undefined ? {} : { confirmation: asked.id }),
     ...(judged.confirmedBy === undefined ? {} : { confirmation: judged.confirmedBy }),
   });
+  // Lines of what follows from the call, or from what its history newly reports.
+  const others = [...failing.lines, ...(opened.effects?.lines ?? [])];
+  const { replica } = gateway.audit;
   const operations = [
     ...appended.operations,
     ...(asked === undefined ? [] : [{ op: 'put_confirmation', confirmation: asked } as const]),
     ...spendOf(judged, snapshot),
     ...(claim === undefined ? [] : [{ op: 'claim', claim } as const]),
+    ...holdsOf(read.loaded, verdict, read, snapshot, appended.linkText),
     ...runOf(read, appended, verdict),
     ...failing.operations,
     ...freezeOf(opened),
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const,
+    ...[line, ...others].map(({ n, line: text }) => ({ op: 'outbox', replica, n, line: text }) as const),
   ];
   const unwaited = forwards && claim === undefined && ridesAlong(gateway, read, opened, tool);
   if (unwaited) gateway.commitLater(operations);
   else {
     const inFlight = forwards ? claim?.link : undefined;
-    const result = await commitWith(gateway, read, { lines: [line, ...failing.lines], operations, inFlight });
+    const result = await commitWith(gateway, read, { lines: [line, ...others], operations, inFlight });
     if (!result.ok) return problemOf(result);
   }
   gateway.sessions.keep(appended.record, opened.session);
-  if (failing.lines.length > 0) gateway.undoWork.ring();
-  for (const failed of failing.lines) await gateway.audit.write(failed);
+  count(gateway, verdict);
+  gateway.metrics.checkTook(checkMs);
+  if (others.length > 0) gateway.undoWork.ring();
+  for (const other of others) await gateway.audit.write(other);
   const handsOut = read.request.wantEntry || read.request.purpose === 'decide' || appended.record.mode === 'carried';
   const check = renderCheck(read, verdict, {
     session: appended.record.session,
@@ -170,7 +178,9 @@ async function record(
     await gateway.audit.write(line);
     return { kind: 'held', check };
   }
-  return { kind: 'allowed', read, tool, place, check, unwaited, line, ...(claim === undefined ? {} : { claim }) };
+  const answers = snapshot.answers ?? [];
+  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited, line } as const;
+  return claim === undefined ? allowed : { ...allowed, claim };
 }
 
 /** Commits; what certainly did not happen takes its audit lines with it. `inFlight` is the claim that is then sent. */
@@ -241,6 +251,7 @@ async function answerForeign(
     session: choice.key.session,
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
+  count(gateway, verdict);
   return { kind: 'held', check: renderCheck(read, verdict, { session: choice.key.session, step: 0 }) };
 }
 
@@ -310,6 +321,10 @@ function namesOf(read: ReadCall, appended: Appended, verdict: Verdict): CallName
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
   };
+}
+
+function count(gateway: Gateway, { tool, decision, reasons }: Verdict): void {
+  gateway.metrics.decided(tool?.id, decision, reasonCode(reasons[0] ?? 'internal_error'));
 }
 
 /** A check that failed on an error of its own refuses, and the log says why. */

@@ -6,6 +6,7 @@ import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
+import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
 import { headerOf, outcomeOfAnswer } from './outcome-of.ts';
 import { sendCall } from './send.ts';
 import { releaseClaim, type Settled, settle } from './settle.ts';
@@ -33,26 +34,44 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
   if (claim !== undefined) faultPoint('after-claim');
   const startedAt = performance.now();
   const { passedHeaders, traceparent, gone } = read.request;
-  const answer = await sendCall(gateway, allowed, upstream, {
+  const { rules } = read.loaded;
+  const filters = rules.filters.has(tool.id);
+  const judged = read.loaded.failedWhen.get(tool.id)?.answer !== undefined;
+  const whole = filters || judged || rules.watched.has(tool.id) || rules.followed.has(tool.id);
+  const sent = await sendCall(gateway, allowed, upstream, {
     tool,
     arguments: read.call.arguments,
     canonical: read.canonical,
-    passedHeaders,
+    // What something reads comes as it is, not compressed for the client.
+    passedHeaders: whole ? withoutHeader(passedHeaders, 'accept-encoding') : passedHeaders,
+    whole,
     timeoutMs: read.loaded.timeoutMs(tool),
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
     ...(traceparent === undefined ? {} : { traceparent }),
     // A write whose client went away still has an outcome, and a repeat with its key gets it.
-    ...(gone === undefined || tool.writes ? {} : { abort: gone }),
+    ...(gone === undefined || tool.writes ? {} : { abort: gone() }),
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),
   });
   const upstreamMs = performance.now() - startedAt;
   if (claim !== undefined) faultPoint(allowed.place.undoes === undefined ? 'after-answer' : 'after-undo-sent');
-  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs);
+  gateway.metrics.upstreamTook(upstreamMs);
+  const lookups = { arguments: read.call.arguments, answers: allowed.answers ?? [] };
+  const filtered = filterAnswer(read.loaded, tool.id, sent, lookups);
+  if (filtered.kind === 'unreadable') {
+    const { status } = filtered;
+    const gone = { outcome: 'ran', upstreamMs, upstreamStatus: status, answer: { kind: 'tombstone', status } } as const;
+    await settleOrTryOn(gateway, allowed, gone);
+    return { kind: 'problem', problem: ANSWER_NOT_FILTERED };
+  }
+  const { answer } = filtered;
+  const heldBack = filtered.kind === 'filtered' ? filtered.heldBack : undefined;
+  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack);
   return {
     kind: 'forwarded',
     ...(allowed.check === undefined ? {} : { check: allowed.check }),
     ...(allowed.receipt === undefined ? {} : { receipt: allowed.receipt }),
     answer,
+    ...(heldBack === undefined ? {} : { heldBack }),
     outcome,
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
   };
@@ -85,8 +104,17 @@ async function settleWhenKnown(
   allowed: Allowed,
   answer: UpstreamAnswer,
   upstreamMs: number,
+  heldBack: number | undefined,
 ): Promise<CallOutcome> {
-  const settled = await readOutcome(allowed, answer, upstreamMs);
+  const answered = await readOutcome(allowed, answer, upstreamMs);
+  // What the backend took on is not yet what it did, where the tool says how to find out.
+  const followed = answered.outcome === 'ran' && allowed.read.loaded.rules.followed.has(allowed.tool.id);
+  const read: Settled = followed ? { ...answered, outcome: 'outcome_unknown', why: 'followed' } : answered;
+  return settleOrTryOn(gateway, allowed, heldBack === undefined ? read : { ...read, heldBack });
+}
+
+/** Stores an outcome; where it cannot be stored now, nobody knows of it yet, and it is tried on. */
+async function settleOrTryOn(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<CallOutcome> {
   try {
     await settle(gateway, allowed, settled);
     if (allowed.claim !== undefined) faultPoint('after-outcome');
@@ -142,9 +170,19 @@ function keepAnswer(allowed: Allowed, status: number, contentType: string | unde
 
 /** Resolves when a stream has ended: with nothing where it ended whole, else with the code of what broke it. */
 function endOf(body: Readable): Promise<string | undefined> {
+  // A stream that broke before anybody listened tells of it no more.
+  if (body.destroyed) return Promise.resolve(body.readableEnded ? undefined : 'stream_broken');
   return new Promise((resolve) => {
     body.once('end', () => resolve(undefined));
     body.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'stream_broken'));
     body.once('close', () => resolve(body.readableEnded ? undefined : 'stream_broken'));
   });
+}
+
+function withoutHeader(headers: readonly string[], name: string): readonly string[] {
+  const kept: string[] = [];
+  for (let i = 0; i + 1 < headers.length; i += 2) {
+    if (headers[i]?.toLowerCase() !== name) kept.push(headers[i] ?? '', headers[i + 1] ?? '');
+  }
+  return kept;
 }

@@ -16,7 +16,7 @@ export function outcomeOfAnswer(allowed: Allowed, answer: UpstreamAnswer): CallO
     // What conditions stand on was not read: nobody can tell.
     if (!(body instanceof Uint8Array)) return 'outcome_unknown';
     const value = body.length === 0 ? undefined : parseResult(body, headerOf(answer.headers, 'content-type'));
-    const lookups = { arguments: read.call.arguments, answers: [] };
+    const lookups = { arguments: read.call.arguments, answers: allowed.answers ?? [] };
     if (value !== undefined && rule.answer(value, lookups)) return 'failed';
   }
   return status < 400 ? 'ran' : 'outcome_unknown';

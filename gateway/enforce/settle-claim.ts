@@ -1,11 +1,14 @@
 import { mayFollow } from '../../receipts/history-reports.ts';
+import { parseJson } from '../../receipts/json.ts';
+import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { CallOutcome } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { effectsOf } from '../runs/outcome-effects.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { ClaimRecord, Operation, SessionRecord } from '../store/port.ts';
 import { claimedCall, placeOfClaim } from './claimed-call.ts';
-import { claimMoves, settle } from './settle.ts';
+import { parseResult } from './read-result.ts';
+import { claimEnds, settle } from './settle.ts';
 import { outcomeOf } from './step-facts.ts';
 
 /** What recovery, or a person, says of a claim that nobody is at work on. */
@@ -27,9 +30,9 @@ const MAX_ATTEMPTS = 20;
 export async function settleClaim(gateway: Gateway, claim: ClaimRecord, settled: SettledByHand): Promise<boolean> {
   const tool = gateway.loaded.catalogue.tools.get(claim.tool);
   const session = await gateway.store.findSessionById(claim.sid);
-  if (session === undefined) return (await gateway.commit(claimMoves(gateway, claim, settled))).ok;
+  if (session === undefined) return (await gateway.commit(claimEnds(gateway, claim, settled))).ok;
   if (tool === undefined) return settleLost(gateway, claim, session, settled);
-  return settle(gateway, claimedCall(gateway, claim, tool, session), { upstreamMs: 0, ...settled });
+  return settle(gateway, claimedCall(gateway, claim, tool, session), { upstreamMs: 0, ...settled, ...keptBody(claim) });
 }
 
 /** The same for a call whose tool the catalogue has lost: nothing of it counts for rules any more. */
@@ -67,7 +70,7 @@ function settleLost(
       const lines = [...effects.lines, line];
       const operations: readonly Operation[] = [
         ...change.operations,
-        ...claimMoves(gateway, claim, settled),
+        ...claimEnds(gateway, claim, settled),
         ...effects.operations,
         ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
       ];
@@ -84,4 +87,23 @@ function settleLost(
     }
     throw new Error(`the outcome of step ${step} of ${key.session} could not be stored for other calls`);
   });
+}
+
+/** What the backend said when the call was made counts as its answer once it is known that the call ran. */
+function keptBody({ answer }: ClaimRecord): { readonly body?: Uint8Array; readonly contentType?: string } {
+  if (answer?.kind !== 'kept' || answer.status >= 400) return {};
+  const { body, contentType } = answer;
+  return contentType === undefined ? { body } : { body, contentType };
+}
+
+/** The answer that the backend gave when the call was made, where it was kept and is JSON. */
+export function answerOf(claim: ClaimRecord): JsonValue | undefined {
+  return claim.answer?.kind === 'kept' ? parseResult(claim.answer.body, claim.answer.contentType) : undefined;
+}
+
+/** The arguments of a claimed call; none where they are no longer kept. */
+export function argumentsOf(claim: ClaimRecord): JsonObject {
+  const value = claim.request === undefined ? {} : parseJson(claim.request);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw new Error('arguments in the store are no object');
 }

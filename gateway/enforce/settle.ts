@@ -13,8 +13,10 @@ import type { Session } from '../sessions.ts';
 import type { ClaimRecord, Operation, StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
 import { parseResult, type ReadResult, readResult } from './read-result.ts';
-import { outcomeOf } from './step-facts.ts';
+import { outcomeOf, readBody } from './step-facts.ts';
 import { bindArguments } from './undo-arguments.ts';
+import { endHolds, restoreSpend } from './usage.ts';
+import { watchAnswer } from './watched.ts';
 
 /** What became of a sent call, as its answer says. */
 export interface Settled {
@@ -29,6 +31,8 @@ export interface Settled {
   readonly why?: string;
   /** The person who says so, where nobody else could. */
   readonly by?: string;
+  /** How many records of the answer a filter held back. */
+  readonly heldBack?: number;
 }
 
 const MAX_ATTEMPTS = 20;
@@ -57,6 +61,9 @@ async function settleInLine(gateway: Gateway, given: Allowed, settled: Settled):
     const operations: readonly Operation[] = [
       ...change.operations,
       ...claimEnd(gateway, allowed, settled),
+      ...endHolds(allowed.read.loaded, allowed.tool.id, allowed.place.link, settled.outcome),
+      ...(await restoredBy(gateway, allowed, settled)),
+      ...watchedOf(allowed, settled),
       ...effects.operations,
       ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
     ];
@@ -77,6 +84,7 @@ async function settleInLine(gateway: Gateway, given: Allowed, settled: Settled):
       }
     }
     gateway.sessions.keep(change.record, session);
+    gateway.metrics.settled(allowed.tool.id, settled.outcome);
     if (effects.operations.length > 0) gateway.undoWork.ring();
     // The store has the outcome and its line; the log catches up by itself where it cannot be written now.
     for (const stored of lines) {
@@ -142,6 +150,7 @@ function outcomeEvent(allowed: Allowed, settled: Settled): OutcomeEvent {
     ...(place.run === undefined ? {} : { run: place.run }),
     ...(upstreamStatus === undefined ? {} : { upstream_status: upstreamStatus }),
     ...(why === undefined ? {} : { why }),
+    ...(settled.heldBack === undefined ? {} : { held_back: settled.heldBack }),
   };
 }
 
@@ -200,7 +209,16 @@ function claimEnd(gateway: Gateway, { claim }: Allowed, settled: Settled): reado
   return claim === undefined ? [] : claimMoves(gateway, claim, settled);
 }
 
-/** The same by the report of whoever ran the call itself. What was undone since had run. */
+/** What of a claim's end an outcome takes: the claim and what it holds. */
+export function claimEnds(
+  gateway: Gateway,
+  claim: ClaimRecord,
+  settled: Pick<Settled, 'outcome' | 'why'>,
+): readonly Operation[] {
+  return [...claimMoves(gateway, claim, settled), ...endHolds(gateway.loaded, claim.tool, claim.link, settled.outcome)];
+}
+
+/** The end of a claim by the report of whoever ran the call itself; not of what it holds. What was undone since had run. */
 export function reportedMoves(gateway: Gateway, claim: ClaimRecord, outcome: Outcome): readonly Operation[] {
   if (claim.state === 'ran' || claim.state === 'failed') return [];
   const to = outcome === 'compensated' ? 'ran' : outcome;
@@ -208,8 +226,7 @@ export function reportedMoves(gateway: Gateway, claim: ClaimRecord, outcome: Out
   return claimMoves(gateway, claim, { outcome: to });
 }
 
-/** The end of a claim, and of what it holds. */
-export function claimMoves(
+function claimMoves(
   gateway: Gateway,
   claim: ClaimRecord,
   settled: Pick<Settled, 'outcome' | 'answer' | 'why'>,
@@ -226,6 +243,22 @@ export function claimMoves(
     ...(answer === undefined ? {} : { answer }),
     ...(why === undefined ? {} : { why }),
   };
-  if (outcome === 'outcome_unknown') return [moved];
-  return [moved, { op: outcome === 'failed' ? 'release_holds' : 'settle_holds', link }];
+  return [moved];
+}
+
+/** An undo that ran gives back what its step spent, where the undoing tool says that it does. */
+async function restoredBy(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<readonly Operation[]> {
+  const { place, tool, read } = allowed;
+  if (place.undoes === undefined || settled.outcome !== 'ran' || !tool.restores) return [];
+  const [undone] = await gateway.store.findSteps(place.sid, [place.undoes]);
+  return undone === undefined ? [] : restoreSpend(read.loaded, readBody(undone).tool, undone.link);
+}
+
+function watchedOf(allowed: Allowed, settled: Settled): readonly Operation[] {
+  const { place, tool, read } = allowed;
+  if (settled.outcome !== 'ran' || !place.own || !read.loaded.rules.watched.has(tool.id)) return [];
+  const { body, contentType } = settled;
+  const result = body === undefined ? undefined : parseResult(body, contentType);
+  const watched = { sid: place.sid, step: place.step, toolId: tool.id, arguments: read.call.arguments };
+  return watchAnswer(read.loaded, result === undefined ? watched : { ...watched, result });
 }

@@ -64,6 +64,21 @@ export function streamAnswer(
     else response.end(kept);
   };
 
+  if (body.errored !== null) {
+    // It broke while the answer was on its way here.
+    response.destroy();
+    options.outcome.then(() => resolve(), reject);
+    return promise;
+  }
+  if (!response.destroyed) {
+    try {
+      response.writeHead(status, headers);
+      response.flushHeaders();
+    } catch (error) {
+      body.destroy();
+      throw error;
+    }
+  }
   response.on('drain', resume).once('close', clientGone);
   body.on('data', pass);
   body.once('end', () => end().then(resolve, reject));
@@ -72,18 +87,7 @@ export function streamAnswer(
   body.once('close', () => {
     if (!body.readableEnded) options.outcome.then(() => resolve(), reject);
   });
-  if (body.errored !== null) {
-    // It broke while the answer was on its way here.
-    response.destroy();
-    options.outcome.then(() => resolve(), reject);
-    return promise;
-  }
-  if (response.destroyed) {
-    clientGone();
-    return promise;
-  }
-  response.writeHead(status, headers);
-  response.flushHeaders();
+  if (response.destroyed) clientGone();
   return promise;
 }
 

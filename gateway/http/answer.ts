@@ -8,6 +8,7 @@ import type { EdgeExchange } from './edge-exchange.ts';
 import { fault, renderJson, renderProblem } from './problems.ts';
 
 type Forwarded = Extract<EnforceAnswer, { readonly kind: 'forwarded' }>;
+type WholeAnswer = Extract<UpstreamAnswer, { readonly kind: 'answer' }>;
 type Replayed = Extract<EnforceAnswer, { readonly kind: 'replayed' }>;
 
 /**
@@ -85,45 +86,44 @@ function writeReplay(exchange: EdgeExchange, replay: Replayed): void {
   exchange.answer({ status, headers, body: mayHaveBody(status) ? body : '' });
 }
 
-async function writeForwarded(exchange: EdgeExchange, forwarded: Forwarded, stallMs: number): Promise<void> {
-  const { answer } = forwarded;
+function writeForwarded(exchange: EdgeExchange, forwarded: Forwarded, stallMs: number): Promise<void> {
+  const { answer, outcome } = forwarded;
   const headers = forwardedHeaders(forwarded);
-  if (answer.kind !== 'answer') {
-    const outcome = await forwarded.outcome;
-    exchange.answer(renderProblem(noAnswer(answer, outcome), { headers }));
-    return;
-  }
-  if (answer.body instanceof Readable) {
-    headers.push(...answer.headers);
-    // The key is a write's: a write is read to its end whoever listens, so that what it said can be stored.
-    const keepsReading = forwarded.upstreamKey !== undefined;
-    await streamAnswer(exchange, answer.status, headers, answer.body, {
-      outcome: forwarded.outcome,
-      keepsReading,
-      stallMs,
-    });
-    return;
-  }
-  try {
-    await forwarded.outcome;
-  } catch (error) {
+  const unrecorded = (error: unknown): never => {
     const detail = 'the call was made and its outcome could not be recorded; do not send it again as a new call';
     exchange.answer(renderProblem(fault('outcome_unknown', detail), { headers }));
     throw error;
+  };
+  if (answer.kind !== 'answer') {
+    return outcome.then((known) => exchange.answer(renderProblem(noAnswer(answer, known), { headers })), unrecorded);
   }
+  const { body } = answer;
+  if (!(body instanceof Readable)) {
+    return outcome.then(() => writeWhole(exchange, answer, headers, body), unrecorded);
+  }
+  for (const part of answer.headers) headers.push(part);
+  // The key is a write's: a write is read to its end whoever listens, so that what it said can be stored.
+  const keepsReading = forwarded.upstreamKey !== undefined;
+  return streamAnswer(exchange, answer.status, headers, body, { outcome, keepsReading, stallMs });
+}
+
+/** An upstream's answer that was read whole: its length is that of what was read, whatever it announced. */
+function writeWhole(exchange: EdgeExchange, answer: WholeAnswer, headers: string[], body: Uint8Array): void {
+  const { status } = answer;
   const isHead = exchange.method === 'HEAD';
   for (let at = 0; at + 1 < answer.headers.length; at += 2) {
     const name = answer.headers[at] ?? '';
     if (name === 'content-length' && !isHead) continue;
     headers.push(name, answer.headers[at + 1] ?? '');
   }
-  if (!isHead && mayHaveBody(answer.status)) headers.push('content-length', String(answer.body.byteLength));
-  exchange.answer({ status: answer.status, headers, body: answer.body });
+  if (!isHead && mayHaveBody(status)) headers.push('content-length', String(body.byteLength));
+  exchange.answer({ status, headers, body });
 }
 
-function forwardedHeaders({ check, receipt, upstreamKey }: Forwarded): string[] {
+function forwardedHeaders({ check, receipt, upstreamKey, heldBack }: Forwarded): string[] {
   const step = check ?? receipt;
   const headers = callHeaders('allow', step?.session, step?.step, upstreamKey);
+  if (heldBack !== undefined) headers.push('toolgate-held-back', String(heldBack));
   if (check?.entry !== undefined) headers.push('toolgate-entry', inHeader(check.entry));
   if (check?.history !== undefined) headers.push('toolgate-history', inHeader(check.history));
   return headers;

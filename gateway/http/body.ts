@@ -38,8 +38,9 @@ export function readBody(exchange: EdgeExchange, maxBytes: number): Promise<Body
     const onClose = (): void => {
       settle({ problem: fault('bad_request', 'the body ended early; send all of it') });
     };
+    // What comes after the first settling changes nothing, so only a body that is left unread needs its listener gone.
     const settle = (body: Body): void => {
-      request.off('data', onData).off('end', onEnd).off('close', onClose);
+      if ('problem' in body) request.off('data', onData);
       resolve(body);
     };
     request.on('data', onData).on('end', onEnd).on('close', onClose);
@@ -49,7 +50,7 @@ export function readBody(exchange: EdgeExchange, maxBytes: number): Promise<Body
 /**
  * Checks that a body is JSON in UTF-8 and not compressed, and nothing that merely looks like it. Answers the fault.
  */
-export function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
+function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
   const encoding = exchange.header('content-encoding');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     return fault('unsupported_media_type', 'a compressed body is not taken; send it without Content-Encoding');

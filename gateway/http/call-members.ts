@@ -117,6 +117,8 @@ function record<T>(at: Path, value: JsonValue, read: Reader<T>): Readonly<Record
   }
   const made: Record<string, T> = {};
   for (const member of names) {
+    // To assign it would set the prototype and lose the member; no argument or fact can have this name.
+    if (member === '__proto__') throw new MemberFault([...at, member], 'named otherwise');
     line([...at, member], member, CALL_MEMBER_LIMITS.name);
     made[member] = read([...at, member], object[member] ?? null);
   }

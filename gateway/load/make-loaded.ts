@@ -9,6 +9,7 @@ import { policyMaterial } from '../catalogue/policy-material.ts';
 import type { Config } from '../config/config.ts';
 import type { Upstream } from '../exchange.ts';
 import type { Loaded } from '../loaded.ts';
+import { makeRulePart } from './conditions.ts';
 import { readFailedWhen } from './failed-when.ts';
 import { makeIssuers } from './issuers.ts';
 import { makeRulebookPart } from './rulebook.ts';
@@ -31,6 +32,7 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
   const { crypto, signing } = services;
   const issuers = makeIssuers(crypto, config, signing, built.issuers);
   const rulebook = makeRulebookPart(services.rulebook, config, built);
+  const rules = makeRulePart(config, built);
   const limited = new Set(
     [...built.settings.values()]
       .filter(({ limits, spend, outcome, filter }) => limits.length + spend.length > 0 || outcome || filter)
@@ -61,14 +63,21 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     idempotencyKeepMs: config.idempotency.keepMs,
     unwatched: unwatchedReads(built.catalogue, limited),
     upstreams: services.upstreams,
+    verifyOf: verifying(built),
     timeoutMs: timeouts(built),
     retryAttempts: (tool) => built.settings.get(tool.id)?.retryAttempts ?? config.retry.attempts,
     failedWhen: readFailedWhen(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),
-    conditions: () => undefined,
+    conditions: rules.rules.gate,
     rulebook: rulebook.gate,
-    answersRead: rulebook.reads,
+    answersRead: (toolId) => union(rulebook.reads(toolId), rules.reads(toolId)),
+    rules,
   };
+}
+
+function verifying(built: BuiltCatalogue): Loaded['verifyOf'] {
+  const byServer = new Map(built.routes.map((route) => [route.name, route.verify]));
+  return (server) => byServer.get(server) ?? 'check';
 }
 
 function timeouts(built: BuiltCatalogue): Loaded['timeoutMs'] {
@@ -82,6 +91,11 @@ function timeouts(built: BuiltCatalogue): Loaded['timeoutMs'] {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
+
+function union(one: readonly string[], other: readonly string[]): readonly string[] {
+  if (other.length === 0) return one;
+  return one.length === 0 ? other : [...new Set([...one, ...other])];
+}
 
 /** A record is plain JSON, whatever its type says. */
 function plain(record: RulebookRecord | undefined): JsonValue {

@@ -12,6 +12,7 @@ import { callerOf } from '../http/authenticate.ts';
 import { readJsonBody } from '../http/body.ts';
 import { type CallHeaders, readCallHeaders } from '../http/call-headers.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
+import { pickHeaders } from '../http/headers.ts';
 import { fault } from '../http/problems.ts';
 import { forwardedHeaders } from '../http/upstream-headers.ts';
 import type { HttpOperations } from './http-operations.ts';
@@ -40,7 +41,7 @@ export class HttpRoute implements Route {
   }
 
   async handle(exchange: EdgeExchange, context: RouteContext): Promise<void> {
-    const identity = context.authenticate(exchange.header('authorization'));
+    const identity = context.authenticate(exchange.header('authorization'), exchange.request.socket);
     if ('problem' in identity) return exchange.problem(identity.problem);
     const caller = callerOf(identity);
     if ('problem' in caller) return exchange.problem(caller.problem);
@@ -145,7 +146,7 @@ export class HttpRoute implements Route {
       via: 'route',
       route: this.name,
       wantEntry,
-      gone: exchange.gone,
+      gone: () => exchange.gone,
       passedHeaders: this.#passedHeaders(exchange),
       ...(traceparent === undefined ? {} : { traceparent }),
     });
@@ -154,13 +155,8 @@ export class HttpRoute implements Route {
 
   /** The headers that the route names, and who forwarded the request: nothing else that a caller sent goes upstream. */
   #passedHeaders(exchange: EdgeExchange): readonly string[] {
-    const passed = [...forwardedHeaders(exchange, this.#isTrustedProxy)];
-    const raw = exchange.request.rawHeaders;
-    for (let at = 0; at + 1 < raw.length; at += 2) {
-      const name = (raw[at] ?? '').toLowerCase();
-      if (this.#passed.has(name)) passed.push(name, raw[at + 1] ?? '');
-    }
-    return passed;
+    const forwarded = forwardedHeaders(exchange, this.#isTrustedProxy);
+    return [...forwarded, ...pickHeaders(exchange.request, this.#passed)];
   }
 
   async #refuse(exchange: EdgeExchange, context: RouteContext, caller: Caller, problem: Problem): Promise<void> {

@@ -10,7 +10,7 @@ import { createHttpUpstream, type HttpUpstream } from '../http/forward.ts';
 import { buildOnce, carryFaults, type HttpOperations } from './http-operations.ts';
 
 /** What stands behind a hand-listed route: tools become requests, and the key of a write goes where its backend takes it. */
-export class HttpRouteUpstream implements Upstream {
+class HttpRouteUpstream implements Upstream {
   readonly #upstream: HttpUpstream;
   readonly #operations: HttpOperations;
   readonly #basePath: string;
@@ -41,7 +41,7 @@ export class HttpRouteUpstream implements Upstream {
       rawPath: `${this.#basePath}${request.rawPath}${query}`,
       headers: headersOf(call, request, body),
       timeoutMs: call.timeoutMs,
-      wholeUpTo: readsAnswer(call.tool) ? this.#wholeUpTo : 0,
+      wholeUpTo: call.whole || readsAnswer(call.tool) ? this.#wholeUpTo : 0,
       ...(call.tool.writes ? { totalTimeoutMs: call.timeoutMs } : {}),
       ...(body === undefined ? {} : { body: body.text }),
       ...(call.abort === undefined ? {} : { abort: call.abort }),

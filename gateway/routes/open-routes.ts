@@ -1,6 +1,7 @@
 import type { BuiltCatalogue } from '../catalogue/build.ts';
 import type { Config } from '../config/config.ts';
 import type { Upstream } from '../exchange.ts';
+import { createTrustedProxies } from '../http/trusted-proxies.ts';
 import { httpOperations } from './http-operations.ts';
 import { HttpRoute } from './http-route.ts';
 import { openHttpUpstream } from './http-upstream.ts';
@@ -16,11 +17,11 @@ export interface OpenRoutes {
 export function openRoutes(config: Config, built: BuiltCatalogue): OpenRoutes {
   const routes: Route[] = [];
   const upstreams = new Map<string, Upstream>();
-  const trusted = new Set(config.trustedProxies);
+  const isTrustedProxy = createTrustedProxies(config.trustedProxies);
   for (const route of built.routes) {
     const operations = httpOperations(route, built);
     upstreams.set(route.name, openHttpUpstream(route, operations, config));
-    routes.push(new HttpRoute(route, operations, (address) => trusted.has(address)));
+    routes.push(new HttpRoute(route, operations, isTrustedProxy));
   }
   return { table: new RouteTable(routes), upstreams };
 }

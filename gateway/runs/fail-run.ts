@@ -5,6 +5,7 @@ import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { PreparedLine } from '../audit/line.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
+import { endHolds } from '../enforce/usage.ts';
 import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
@@ -29,7 +30,7 @@ const MAX_ATTEMPTS = 8;
 /** Far enough for an undo that the gateway does not send: its caller carries the history and sends it itself. */
 const NEVER_MS = 8_640_000_000_000_000;
 
-/** What marking a run failed takes, for the commit of whoever does it. */
+/** What marking a run failed takes, for the commit of whoever does it; its audit line goes along. */
 export interface Failure {
   readonly reports: readonly StepReport[];
   readonly alsoChange: (view: SessionView) => SessionView;
@@ -50,7 +51,11 @@ export async function failRun(gateway: Gateway, key: SessionKey, run: string, wh
       if (failure === undefined) return false;
       const { reports, alsoChange, operations, line } = failure;
       const change = applyReports(session, reports, alsoChange);
-      const committing = gateway.commit([...change.operations, ...operations]);
+      const committing = gateway.commit([
+        ...change.operations,
+        ...operations,
+        { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
+      ]);
       faultPoint('marking-run-failed');
       const result = await committing;
       if (result.ok) {
@@ -102,7 +107,6 @@ export async function planFailure(
       { op: 'touch_run', run: failed, from: ['open'] },
       ...plan.undos.map((undo) => ({ op: 'put_undo', undo }) as const),
       ...released.flatMap(({ claim }) => releaseOf(gateway, claim)),
-      { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
     ],
     line,
   };
@@ -231,11 +235,11 @@ function reportOf(gateway: Gateway): (released: Released) => StepReport {
   };
 }
 
-function releaseOf(gateway: Gateway, { link, fence }: ClaimRecord): readonly Operation[] {
+function releaseOf(gateway: Gateway, { link, fence, tool }: ClaimRecord): readonly Operation[] {
   const at = { atMs: gateway.now(), why: 'run_failed' } as const;
   return [
     { op: 'move_claim', link, fence, from: ['claimed'], to: 'failed', ...at },
-    { op: 'release_holds', link },
+    ...endHolds(gateway.loaded, tool, link, 'failed'),
   ];
 }
 

@@ -1,40 +1,58 @@
 import { Big } from 'big.js';
 
-// Amounts are decimal texts and stay decimals: 0.1 + 0.2 is 0.3 here, and a limit of 0.3 is not passed by it. Whole
-// numbers, which every count is, take the way of JavaScript's own integers.
+// Amounts are decimal texts and stay decimals: 0.1 + 0.2 is 0.3 here, and a limit of 0.3 is not passed by it. What a
+// whole number of millionths can say, which is nearly every amount, is added as such.
+
+const MICROS = 1_000_000;
+const PLAIN_DECIMAL = /^-?\d{1,9}(?:\.\d{1,6})?$/;
+
+/**
+ * The amount in millionths where that is a whole number small enough to be added up a few thousand times; undefined for
+ * any other text.
+ */
+export function microsOf(text: string): number | undefined {
+  if (text.length > 17 || !PLAIN_DECIMAL.test(text)) return undefined;
+  const dot = text.indexOf('.');
+  if (dot === -1) return Number(text) * MICROS;
+  return Number(text.slice(0, dot) + text.slice(dot + 1).padEnd(6, '0'));
+}
+
+/** A sum of millionths as a decimal text. */
+export function fromMicros(micros: number | bigint): string {
+  const whole = Number(micros) / MICROS;
+  if (Number.isSafeInteger(whole)) return String(whole);
+  return new Big(String(micros)).div(MICROS).toFixed();
+}
 
 /** The sum of two decimal texts, exact. Throws where one is no decimal. */
 export function addDecimals(one: string, other: string): string {
-  const a = smallInteger(one);
-  const b = smallInteger(other);
-  if (a !== undefined && b !== undefined) return String(a + b);
+  const a = microsOf(one);
+  const b = microsOf(other);
+  if (a !== undefined && b !== undefined) return textOf(a + b);
   return new Big(one).plus(other).toFixed();
 }
 
 export function subtractDecimals(one: string, other: string): string {
-  const a = smallInteger(one);
-  const b = smallInteger(other);
-  if (a !== undefined && b !== undefined) return String(a - b);
+  const a = microsOf(one);
+  const b = microsOf(other);
+  if (a !== undefined && b !== undefined) return textOf(a - b);
   return new Big(one).minus(other).toFixed();
 }
 
 /** Whether `sum` is more than `max`. */
 export function isOver(sum: string, max: string): boolean {
-  const a = smallInteger(sum);
-  const b = smallInteger(max);
+  const a = microsOf(sum);
+  const b = microsOf(max);
   if (a !== undefined && b !== undefined) return a > b;
   return new Big(sum).gt(max);
 }
 
-/** A sum of millionths as a decimal text. */
-export function fromMicros(micros: bigint): string {
-  const whole = micros / 1_000_000n;
-  if (whole * 1_000_000n === micros) return String(whole);
-  return new Big(String(micros)).div(1_000_000).toFixed();
-}
-
-function smallInteger(text: string): number | undefined {
-  if (text.length > 15) return undefined;
-  const value = Number(text);
-  return Number.isSafeInteger(value) && String(value) === text ? value : undefined;
+/** Two amounts of at most 10^15 millionths add up to a safe integer. */
+function textOf(micros: number): string {
+  const sign = micros < 0 ? '-' : '';
+  const size = Math.abs(micros);
+  const rest = size % MICROS;
+  const whole = (size - rest) / MICROS;
+  if (rest === 0) return `${sign}${whole}`;
+  return `${sign}${whole}.${String(rest).padStart(6, '0').replace(/0+$/, '')}`;
 }

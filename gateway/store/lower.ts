@@ -1,3 +1,4 @@
+import { microsOf } from './decimal.ts';
 import type { Operation, StoredAnswer } from './port.ts';
 
 /** What crosses to where SQL is run: nothing but flat primitives, which cost the least to copy between threads. */
@@ -163,7 +164,7 @@ export function lowerOperation(operation: Operation, out: Value[]): void {
         (o.sinceMs === undefined
           ? (Math.floor(o.atMs / DAY_MS) + BUCKET_KEPT_DAYS) * DAY_MS
           : o.atMs + (o.atMs - o.sinceMs));
-      out.push(code, o.bucket, o.link, o.amount, microsOf(o.amount), o.max, o.atMs, o.sinceMs ?? null, untilMs);
+      out.push(code, o.bucket, o.link, o.amount, microsOf(o.amount) ?? null, o.max, o.atMs, o.sinceMs ?? null, untilMs);
       return;
     }
     case 'settle_holds':
@@ -224,18 +225,4 @@ function lateOf(reports: readonly unknown[]): string | null {
 
 function jsonOf(value: object | undefined): string | null {
   return value === undefined ? null : JSON.stringify(value);
-}
-
-const PLAIN_DECIMAL = /^-?\d{1,9}(?:\.\d{1,6})?$/;
-
-/**
- * The amount in millionths where that is a whole number that can be added up a thousand times without leaving 64 bits;
- * null for any other amount, which is then added as a decimal.
- */
-function microsOf(amount: string): number | null {
-  if (!PLAIN_DECIMAL.test(amount)) return null;
-  const dot = amount.indexOf('.');
-  if (dot === -1) return Number(amount) * 1_000_000;
-  const digits = amount.slice(dot + 1).padEnd(6, '0');
-  return Number(amount.slice(0, dot) + digits);
 }

@@ -111,7 +111,7 @@ export class Connection {
 }
 
 /** Whether the server said that it did not do it, over a connection that goes on. */
-export function isRefusal(error: unknown): error is pg.DatabaseError {
+function isRefusal(error: unknown): error is pg.DatabaseError {
   if (!(error instanceof pg.DatabaseError) || error.code === undefined) return false;
   // 57P: shut down under us. 25006: a server that became a standby. Neither connection is of further use.
   return !error.code.startsWith('57P') && !error.code.startsWith('08') && error.code !== '25006';

@@ -1,14 +1,9 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import Database from 'better-sqlite3';
-import { ARITY, type Value } from './lower.ts';
-import { type Conflict, StoreFault, StoreSetupError } from './port.ts';
-import { type Query, queriesOf } from './queries.ts';
-import { type Cell, openRow, type Row } from './rows.ts';
-import type { Sealer } from './seal.ts';
-import { identityOf, type OpenFile, openFile, takeOwnership } from './sqlite-file.ts';
-import type { Handler } from './sqlite-ground.ts';
-import { makeHandlers } from './sqlite-handlers.ts';
+import type Database from 'better-sqlite3';
+import { StoreFault } from './port.ts';
+import { codeOf, describeFault, isBusy } from './sqlite-error.ts';
+import { identityOf, openFile, takeOwnership } from './sqlite-file.ts';
 import {
   COMMIT,
   DONE,
@@ -20,28 +15,10 @@ import {
   TASK,
   type WorkerInput,
 } from './sqlite-messages.ts';
-import { Numbered } from './sqlite-numbered.ts';
-import { makeTasks, type Task } from './sqlite-tasks.ts';
-import type { TaskName } from './store-reads.ts';
+import { commit, type Prepared, prepare, probe, read, runReads, task } from './sqlite-requests.ts';
 
 const FIRST_BACKOFF_MS = 50;
 const LONGEST_BACKOFF_MS = 2_000;
-
-type Read = (values: readonly Value[]) => readonly Row[];
-
-interface Prepared {
-  readonly file: OpenFile;
-  readonly handlers: readonly (Handler | undefined)[];
-  readonly reads: ReadonlyMap<string, Read>;
-  readonly tasks: Readonly<Record<TaskName, Task>>;
-  readonly begin: Database.Statement;
-  readonly commit: Database.Statement;
-  readonly rollback: Database.Statement;
-  readonly savepoint: Database.Statement;
-  readonly release: Database.Statement;
-  readonly backTo: Database.Statement;
-  readonly probe: Database.Statement;
-}
 
 /** Runs groups of requests on the file, and opens it anew once what was wrong with it is repaired. */
 export class SqliteEngine {
@@ -98,31 +75,23 @@ export class SqliteEngine {
     if (prepared === undefined) return this.#faults(messages, 0);
     const replies: Reply[] = [];
     let gone = 0;
-    let begun = false;
     try {
-      for (const requests of messages) {
-        for (let at = 0; at < requests.length; ) {
-          const kind = requests[at];
-          const from = at + 2;
-          at = from + Number(requests[at + 1]);
-          if (kind !== READ && !begun) {
-            gone = replies.length;
-            if (gone > 0) early(replies.splice(0));
-            prepared.begin.run();
-            begun = true;
-          }
-          if (kind === COMMIT) replies.push(commit(prepared, requests, from, at));
-          else if (kind === READ) replies.push(read(prepared, requests, from, at));
-          else if (kind === TASK) replies.push(task(prepared, requests, from, at));
-          else replies.push(probe(prepared));
-        }
+      gone = runReads(prepared, messages, replies);
+      if (gone > 0) early(replies.splice(0));
+      // A savepoint copies every page that is then written, and nearly no commit is taken back: so a group runs without
+      // them, and from the start with them once one of its commits has to be.
+      if (!this.#runGroup(prepared, messages, gone, replies, false)) {
+        prepared.rollback.run();
+        prepared.forget();
+        replies.length = 0;
+        this.#runGroup(prepared, messages, gone, replies, true);
       }
     } catch (error) {
       this.#fail(error, false);
       return this.#faults(messages, gone);
     }
     try {
-      if (begun) prepared.commit.run();
+      if (prepared.file.db.inTransaction) prepared.commit.run();
     } catch (error) {
       // What was written to the log but not proved to be on the disk may still come back when the log is read again.
       this.#fail(error, codeOf(error).startsWith('SQLITE_IOERR'));
@@ -130,6 +99,35 @@ export class SqliteEngine {
     }
     this.#backoffMs = FIRST_BACKOFF_MS;
     return replies;
+  }
+
+  /** Runs all but the first `skip` requests in a transaction; false where one has to be taken back and cannot be alone. */
+  #runGroup(
+    prepared: Prepared,
+    messages: readonly Requests[],
+    skip: number,
+    replies: Reply[],
+    savepoints: boolean,
+  ): boolean {
+    let index = 0;
+    for (const requests of messages) {
+      for (let at = 0; at < requests.length; ) {
+        const kind = requests[at];
+        const from = at + 2;
+        at = from + Number(requests[at + 1]);
+        index += 1;
+        if (index <= skip) continue;
+        if (index === skip + 1) prepared.begin.run();
+        if (kind === COMMIT) {
+          const reply = commit(prepared, requests, from, at, savepoints);
+          if (reply !== DONE && !savepoints) return false;
+          replies.push(reply);
+        } else if (kind === READ) replies.push(read(prepared, requests, from, at));
+        else if (kind === TASK) replies.push(task(prepared, requests, from, at));
+        else replies.push(probe(prepared));
+      }
+    }
+    return true;
   }
 
   #own(): void {
@@ -166,6 +164,7 @@ export class SqliteEngine {
     if (prepared?.file.db.inTransaction) {
       try {
         prepared.rollback.run();
+        prepared.forget();
       } catch {
         // The file is closed below, which ends the transaction too.
         this.#closeFile();
@@ -191,115 +190,4 @@ export class SqliteEngine {
     }
     return Array.from({ length: count - gone }, () => fault);
   }
-}
-
-function prepare(file: OpenFile): Prepared {
-  const { db, sealer } = file;
-  const ground = { db, sealer };
-  const reads = Object.entries(queriesOf('sqlite')).map(
-    ([name, query]) => [name, prepareRead(db, query, sealer)] as const,
-  );
-  return {
-    file,
-    handlers: makeHandlers(ground),
-    reads: new Map(reads),
-    tasks: makeTasks(ground),
-    begin: db.prepare('BEGIN IMMEDIATE'),
-    commit: db.prepare('COMMIT'),
-    rollback: db.prepare('ROLLBACK'),
-    savepoint: db.prepare('SAVEPOINT one'),
-    release: db.prepare('RELEASE one'),
-    backTo: db.prepare('ROLLBACK TO one'),
-    probe: db.prepare("UPDATE meta SET value = value WHERE name = 'probe'"),
-  };
-}
-
-function prepareRead(db: Database.Database, query: Query, sealer: Sealer | undefined): Read {
-  const statement = new Numbered<Cell[]>(db, query.sql).raw();
-  const { sealed } = query;
-  if (sealer === undefined || sealed === undefined) return (values) => statement.all(...values);
-  return (values) => statement.all(...values).map((row) => openRow(row, sealed, sealer));
-}
-
-/** One commit: as a whole, or taken back alone while the rest of its group goes on. */
-function commit(prepared: Prepared, values: Requests, from: number, end: number): Reply {
-  const alone = from + 1 + (ARITY[Number(values[from])] ?? 0) === end;
-  if (!alone) prepared.savepoint.run();
-  let operation = 0;
-  let conflict: Conflict['conflict'] | undefined;
-  let refused: FaultReply | undefined;
-  try {
-    for (let at = from; at < end && conflict === undefined; operation += 1) {
-      const code = Number(values[at]);
-      const handler = prepared.handlers[code];
-      if (handler === undefined) throw new TypeError(`unknown operation ${code}`);
-      conflict = handler(values, at + 1);
-      at += 1 + (ARITY[code] ?? 0);
-    }
-  } catch (error) {
-    if (!isRefusal(error)) throw error;
-    refused = { fault: `the store refuses operation ${operation}: ${messageOf(error)}`, maybe: false };
-  }
-  if (conflict === undefined && refused === undefined) {
-    if (!alone) prepared.release.run();
-    return DONE;
-  }
-  if (!alone) {
-    prepared.backTo.run();
-    prepared.release.run();
-  }
-  return refused ?? `${operation - 1}:${conflict}`;
-}
-
-function read(prepared: Prepared, values: Requests, from: number, end: number): Reply {
-  const run = prepared.reads.get(String(values[from]));
-  if (run === undefined) throw new TypeError(`unknown query ${values[from]}`);
-  return run(values.slice(from + 1, end));
-}
-
-function task(prepared: Prepared, values: Requests, from: number, end: number): Reply {
-  const run = prepared.tasks[String(values[from]) as TaskName];
-  return run(values.slice(from + 1, end));
-}
-
-function probe(prepared: Prepared): Reply {
-  prepared.probe.run();
-  return DONE;
-}
-
-/** An error of one commit's own, which says nothing of the store. */
-function isRefusal(error: unknown): boolean {
-  if (error instanceof Database.SqliteError) return error.code.startsWith('SQLITE_CONSTRAINT');
-  return !(error instanceof StoreFault);
-}
-
-function isBusy(error: unknown): boolean {
-  return codeOf(error).startsWith('SQLITE_BUSY');
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Database.SqliteError ? error.code : '';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
-const FAULTS: readonly (readonly [code: string, sentence: string])[] = [
-  ['SQLITE_BUSY', 'is locked by another process'],
-  ['SQLITE_READONLY', 'cannot be written to (read-only)'],
-  ['SQLITE_FULL', 'cannot grow: the disk is full'],
-  ['SQLITE_CANTOPEN', 'cannot be opened; look at its directory and its permissions'],
-  ['SQLITE_CORRUPT', 'is damaged; restore it from a backup'],
-  ['SQLITE_NOTADB', 'is no SQLite file'],
-  ['SQLITE_IOERR', 'cannot be read or written'],
-];
-
-/** What is wrong with the file, in a sentence. */
-export function describeFault(error: unknown, path: string): string {
-  if (error instanceof StoreFault || error instanceof StoreSetupError) return error.message;
-  const known = FAULTS.find(([code]) => codeOf(error).startsWith(code));
-  return known === undefined
-    ? `\`${path}\` cannot be used: ${messageOf(error)}`
-    : `\`${path}\` ${known[1]} (${codeOf(error)})`;
 }

@@ -95,9 +95,9 @@ function setPragmas(db: Database.Database, path: string): void {
   // can be lost with the power.
   const synchronous = db.pragma('synchronous', { simple: true });
   if (synchronous !== 2) throw new StoreSetupError(`\`${path}\` cannot be set to synchronous=FULL`);
-  db.pragma('cache_size = -16000');
+  db.pragma('cache_size = -32000');
   db.pragma('temp_store = MEMORY');
-  db.pragma('wal_autocheckpoint = 2000');
+  db.pragma('wal_autocheckpoint = 4000');
   db.pragma('journal_size_limit = 67108864');
 }
 

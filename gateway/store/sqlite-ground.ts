@@ -10,6 +10,8 @@ export type Handler = (values: readonly Value[], at: number) => Conflict['confli
 export interface Ground {
   readonly db: Database;
   readonly sealer: Sealer | undefined;
+  /** Called where anything was taken back or swept: what is remembered of the rows may not hold any more. */
+  readonly forget: (() => void)[];
 }
 
 /** A value as it is stored: sealed where the store has a key. */

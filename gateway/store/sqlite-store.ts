@@ -81,10 +81,15 @@ export class SqliteStore extends StoreReads {
   }
 
   enqueue(operations: readonly Operation[]): void {
-    this.#lower(operations);
+    const lost = (why: StoreFault | Conflict): void => this.#options.onLost?.(why, operations);
+    try {
+      this.#lower(operations);
+    } catch (cause) {
+      lost(new StoreFault(`the operations cannot be stored: ${String(cause)}`, { cause }));
+      return;
+    }
     this.#waiting.push((reply) => {
-      if (reply !== 0)
-        this.#options.onLost?.(typeof reply === 'string' ? conflictOf(reply) : faultOf(reply), operations);
+      if (reply !== 0) lost(typeof reply === 'string' ? conflictOf(reply) : faultOf(reply));
     });
   }
 
@@ -121,7 +126,13 @@ export class SqliteStore extends StoreReads {
   #lower(operations: readonly Operation[]): void {
     const requests = this.#requests;
     const lengthAt = requests.push(COMMIT, 0) - 1;
-    for (const operation of operations) lowerOperation(operation, requests);
+    try {
+      for (const operation of operations) lowerOperation(operation, requests);
+    } catch (error) {
+      // Half a commit would be read as the beginning of the next.
+      requests.length = lengthAt - 1;
+      throw error;
+    }
     requests[lengthAt] = requests.length - lengthAt - 1;
     this.#schedule();
   }

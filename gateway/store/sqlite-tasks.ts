@@ -9,7 +9,7 @@ import type { TaskName } from './store-reads.ts';
 /** A read that writes too, and so belongs into the transaction of a group. */
 export type Task = (values: readonly Value[]) => readonly Row[];
 
-export function makeTasks({ db, sealer }: Ground): Readonly<Record<TaskName, Task>> {
+export function makeTasks({ db, sealer, forget }: Ground): Readonly<Record<TaskName, Task>> {
   const raw = (sql: string): Numbered<Cell[]> => new Numbered<Cell[]>(db, sql).raw();
   const takeClaims = raw(`UPDATE claims SET owner = ?1, fence = fence + 1, lease_until_ms = ?3 WHERE rowid IN (
     SELECT rowid FROM claims WHERE settled_at_ms IS NULL AND state IN ('claimed', 'sending') AND lease_until_ms < ?2
@@ -41,7 +41,11 @@ export function makeTasks({ db, sealer }: Ground): Readonly<Record<TaskName, Tas
       return [];
     },
     takeUndoWork: ([owner, nowMs, leaseUntilMs]) => takeRun.all(owner, nowMs, leaseUntilMs),
-    sweep: ([nowMs, claimsMs, sessionsMs]) => [[sweep(Number(nowMs), Number(claimsMs), Number(sessionsMs))]],
+    sweep: ([nowMs, claimsMs, sessionsMs]) => {
+      const gone = sweep(Number(nowMs), Number(claimsMs), Number(sessionsMs));
+      for (const each of forget) each();
+      return [[gone]];
+    },
   };
 }
 

@@ -1,6 +1,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { StoreSetupError } from './port.ts';
-import { describeFault, SqliteEngine } from './sqlite-engine.ts';
+import { SqliteEngine } from './sqlite-engine.ts';
+import { describeFault } from './sqlite-error.ts';
 import { DONE, type Opened, type Replies, type Reply, type Requests, type WorkerInput } from './sqlite-messages.ts';
 
 // The thread that owns the file. Whatever arrived while the disk was busy with one group makes up the next.

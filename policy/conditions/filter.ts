@@ -50,9 +50,8 @@ function filterAt(
   const member = value[step.member];
   const inner = member === undefined ? undefined : filterAt(member, steps, at + 1, keep, lookups);
   if (inner === undefined) return undefined;
-  return inner.value === member
-    ? inner
-    : { value: withMember(value, step.member, inner.value), heldBack: inner.heldBack };
+  const { heldBack } = inner;
+  return { value: inner.value === member ? value : withMember(value, step.member, inner.value), heldBack };
 }
 
 function filterList(

@@ -24,6 +24,8 @@ export interface ConditionRules {
   readonly gate: ConditionGate;
   /** What has to be counted, as `Snapshot.usage`, before a call of the tool is checked; empty for most tools. */
   readonly buckets: (toolId: string, call: CountedCall) => readonly Bucket[];
+  /** The limits of a tool; absent where it has none. */
+  readonly limitsOf: (toolId: string) => CompiledLimits | undefined;
   /** What a call that was allowed under the snapshot reserves, in the periods of the snapshot's time. */
   readonly reserve: (toolId: string, call: Call, snapshot: Snapshot) => readonly Reservation[];
 }
@@ -60,6 +62,7 @@ export function makeConditionRules(tools: Iterable<ConditionWords>, settings: Li
       return own.limits.check(countedCall(call, snapshot), snapshot.usage ?? 'unknown', calls);
     },
     buckets: (toolId, call) => rules.get(toolId)?.limits?.buckets(call) ?? NONE,
+    limitsOf: (toolId) => rules.get(toolId)?.limits,
     reserve: (toolId, call, snapshot) => rules.get(toolId)?.limits?.reserve(countedCall(call, snapshot)) ?? NONE,
   };
 }

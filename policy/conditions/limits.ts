@@ -63,6 +63,18 @@ export interface Reservation extends Bucket {
   readonly kind: 'call' | 'spend';
 }
 
+/** A limit whose count is one for all calls: of a sliding or calendar period. Those per run and session are many. */
+export interface StandingLimit {
+  readonly kind: 'call' | 'spend';
+  readonly per: Period;
+  /** Decimal text. */
+  readonly max: string;
+  readonly bucket: Bucket;
+  readonly field?: string;
+  readonly currency?: string;
+  readonly pool?: string;
+}
+
 /** The limits of one tool. */
 export interface CompiledLimits {
   /** What has to be counted before the call is checked. */
@@ -71,6 +83,8 @@ export interface CompiledLimits {
   readonly check: (call: CountedCall, usage: Usage, sessionCalls: number) => GateRefusal | undefined;
   /** What an allowed call reserves; nothing where it could not be counted, which `check` has refused before. */
   readonly reserve: (call: CountedCall) => readonly Reservation[];
+  /** The limits that stand at a moment whoever calls, for showing what is used of them. */
+  readonly standing: (nowMs: number) => readonly StandingLimit[];
 }
 
 /** One limit. */
@@ -81,6 +95,7 @@ interface Rule {
   /** What stands before the period in the bucket's name. */
   readonly key: readonly string[];
   readonly told: JsonObject;
+  readonly shown: Pick<StandingLimit, 'field' | 'currency' | 'pool'>;
   /** The amount of a call as decimal text; `undefined` where it cannot be read. */
   readonly amountOf: (args: JsonObject) => string | undefined;
 }
@@ -102,6 +117,11 @@ export function compileLimits(source: LimitsSource, settings: LimitsSettings): C
       }
       return undefined;
     },
+    standing: (nowMs) =>
+      rules.flatMap(({ kind, per, max, key, shown }) => {
+        const bucket = sharedBucket(settings, key, per, nowMs);
+        return bucket === undefined ? [] : [{ kind, per, max, bucket, ...shown }];
+      }),
     reserve: (call) =>
       rules.flatMap((rule) => {
         const amount = rule.amountOf(call.arguments);
@@ -144,16 +164,12 @@ function checkRule(
 
 /** The buckets that a rule counts a call in: none where one call is the whole period, or the session's history counts. */
 function placesOf(rule: Rule, call: CountedCall, settings: LimitsSettings): readonly Bucket[] {
-  const { per, kind } = rule;
+  const { per, kind, key } = rule;
   const { nowMs, caller } = call;
-  const name = (...parts: readonly string[]): string => JSON.stringify([settings.tenant, ...rule.key, per, ...parts]);
+  const shared = sharedBucket(settings, key, per, nowMs);
+  if (shared !== undefined) return [shared];
+  const name = (...parts: readonly string[]): string => nameOf(settings, key, per, parts);
   if (per === 'call') return [];
-  if (isSliding(per)) return [{ name: name(), sinceMs: nowMs - SLIDING_MS[per] + 1 }];
-  if (isCalendar(per)) {
-    const window = settings.windowOf(per, nowMs);
-    // Kept for a while behind its end, so that what was counted can still be looked at.
-    return [{ name: name(window.label), untilMs: window.endMs }];
-  }
   if (per === 'run') return call.run === undefined ? [] : [{ name: name(caller.name, call.run) }];
   if (kind === 'call') return [];
   const session = { name: name(caller.name, call.session) };
@@ -163,9 +179,26 @@ function placesOf(rule: Rule, call: CountedCall, settings: LimitsSettings): read
     : [session, { name: name(caller.name, 'sessions'), sinceMs: nowMs - settings.carryMs + 1 }];
 }
 
+/** The one bucket of a sliding or calendar period; `undefined` for a period of another kind. */
+function sharedBucket(
+  settings: LimitsSettings,
+  key: readonly string[],
+  per: Period,
+  nowMs: number,
+): Bucket | undefined {
+  if (isSliding(per)) return { name: nameOf(settings, key, per, []), sinceMs: nowMs - SLIDING_MS[per] + 1 };
+  if (!isCalendar(per)) return undefined;
+  const window = settings.windowOf(per, nowMs);
+  return { name: nameOf(settings, key, per, [window.label]), untilMs: window.endMs };
+}
+
+function nameOf({ tenant }: LimitsSettings, key: readonly string[], per: Period, parts: readonly string[]): string {
+  return JSON.stringify([tenant, ...key, per, ...parts]);
+}
+
 function callRule({ tool }: LimitsSource, { count, per }: LimitSource): Rule {
   const told = { limit: { count, per } };
-  return { kind: 'call', per, max: String(count), key: ['at_most', tool], told, amountOf: () => '1' };
+  return { kind: 'call', per, max: String(count), key: ['at_most', tool], told, shown: {}, amountOf: () => '1' };
 }
 
 function spendRule({ tool, currency }: LimitsSource, spend: SpendSource): Rule {
@@ -180,6 +213,7 @@ function spendRule({ tool, currency }: LimitsSource, spend: SpendSource): Rule {
     told: {
       spend: { field, per, at_most: most, currency: unit, ...(pool === undefined ? {} : { pool }) },
     },
+    shown: { field, currency: unit, ...(pool === undefined ? {} : { pool }) },
     amountOf: (args) => amountAt(args, path),
   };
 }

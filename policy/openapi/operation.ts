@@ -1,4 +1,4 @@
-import { RoutingError, templateParameters } from '../routing.ts';
+import { RoutingError, templateParameters } from '../route-template.ts';
 import type { CompiledSchema } from '../schema/compile.ts';
 import { TEXT_KIND, type ValueKind } from '../schema/kinds.ts';
 
@@ -30,12 +30,14 @@ export interface Parameter {
   readonly kind: ValueKind;
 }
 
-/** Bodies that are read and written. */
-export type BodyType = 'application/json' | 'application/x-www-form-urlencoded' | 'multipart/form-data';
+/** How a body that can be read and written is laid out. */
+export type BodyFormat = 'json' | 'form' | 'multipart';
 
 /** How the body of an operation is made of arguments. */
 export interface OperationBody {
-  readonly contentType: BodyType;
+  readonly format: BodyFormat;
+  /** Media type to send, as declared: `application/json` or a `+json` type, or that of the form. */
+  readonly contentType: string;
   readonly required: boolean;
   /** The argument that is the whole body; undefined where the body's members are arguments themselves. */
   readonly argument: string | undefined;
@@ -101,13 +103,15 @@ export function plainOperation(call: PlainCall): Operation {
   const body: OperationBody | undefined =
     QUERY_METHODS.has(method) || input === undefined
       ? undefined
-      : { contentType: 'application/json', required: false, argument: undefined, fields: new Map() };
+      : { format: 'json', contentType: 'application/json', required: false, argument: undefined, fields: new Map() };
   return { name, method, pathTemplate, parameters, body };
 }
 
 function plain(name: string, place: 'path' | 'query', input: CompiledSchema | undefined): Parameter {
   const kind = input?.kindOf(name) ?? TEXT_KIND;
-  const nested = kind.isObject;
+  const item = kind.isArray ? kind.item() : undefined;
+  // What no style can spell is carried as JSON text.
+  const nested = kind.isObject || item?.isObject === true || item?.isArray === true;
   const style = place === 'path' ? 'simple' : nested ? 'json' : 'form';
   return { name, argument: name, place, style, explode: place === 'query', required: false, kind };
 }

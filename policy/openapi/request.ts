@@ -1,5 +1,5 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { fillTemplate } from '../routing.ts';
+import { fillTemplate } from '../route-template.ts';
 import { isArray, isObject, member } from '../schema/dialect.ts';
 import { TEXT_KIND } from '../schema/kinds.ts';
 import { escapeToken, type SchemaFault } from '../schema/walk.ts';
@@ -173,12 +173,12 @@ function buildBody(
     if (members.length > 0 || body.required) value = Object.fromEntries(members);
   }
   if (value === undefined) return undefined;
-  if (body.contentType === 'application/json') return { kind: 'json', value };
+  if (body.format === 'json') return { kind: 'json', value };
   if (!isObject(value)) {
     faults.push(fault(body.argument ?? '', 'type', 'must be an object, since it is a form'));
     return undefined;
   }
-  return body.contentType === 'multipart/form-data'
+  return body.format === 'multipart'
     ? { kind: 'multipart', parts: writeFields(body, value, faults, writePart) }
     : { kind: 'form', text: writeFields(body, value, faults, (field, item) => [writeQuery(field, item)]).join('&') };
 }

@@ -2,14 +2,16 @@ import type { ValidateFunction } from 'ajv';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type Dialect, type Direction, isArray } from './dialect.ts';
 import { DEFAULT_BASE, SchemaDocument, type Scope } from './document.ts';
-import { allowSteps, Engine } from './engine.ts';
+import { allowSteps } from './engine.ts';
 import { faultsOfErrors, sortFaults } from './faults.ts';
 import { kindOfShape, type ValueKind } from './kinds.ts';
 import type { Lowering, Precision } from './lower.ts';
-import { SchemaError, type SchemaNode, SchemaReader } from './node.ts';
+import { SchemaError, type SchemaNode } from './node.ts';
 import { partialReasons } from './partial.ts';
-import { type Shape, ShapeTable } from './shape.ts';
-import { type SchemaFault, Walker } from './walk.ts';
+import { renderSchema } from './render.ts';
+import type { Shape } from './shape.ts';
+import type { SchemaFault } from './walk.ts';
+import { type Workshop, workshopFor } from './workshop.ts';
 
 /** How a schema is read. */
 export interface SchemaOptions {
@@ -26,7 +28,7 @@ export interface SchemaOptions {
 }
 
 /** A schema ready to check arguments or results. */
-export interface CompiledSchema<S extends JsonObject | boolean = JsonObject> {
+export interface CompiledSchema<S extends JsonObject | boolean = JsonObject | boolean> {
   /** The schema as given. */
   readonly schema: S;
   /** Why the schema cannot be enforced in full; empty where it can. */
@@ -44,6 +46,12 @@ export interface CompiledSchema<S extends JsonObject | boolean = JsonObject> {
   declares(path: string): boolean;
   /** What a top-level argument may be, for reading it from text. Undefined for one that is not declared. */
   kindOf(argument: string): ValueKind | undefined;
+  /** What an instance may be as a whole. */
+  readonly kind: ValueKind;
+  /** Whether the top level itself says that there are no other names than its own (`additionalProperties: false`). */
+  readonly sealed: boolean;
+  /** The schema as one 2020-12 schema that needs no other file, descriptions kept: what a tool listing shows. */
+  render(): JsonObject;
   /** The names that the top level requires of every instance. */
   readonly required: readonly string[];
 }
@@ -52,50 +60,6 @@ const MAX_FAULTS = 20;
 /** Above this many values only the first fault is looked for, so that a hostile body cannot make a long list. */
 const MAX_VALUES_FOR_ALL = 2_000;
 const VALID: readonly SchemaFault[] = [];
-
-/** What schemas of one document share: read nodes, shapes, compiled functions. */
-class Workshop {
-  readonly reader: SchemaReader;
-  readonly shapes: ShapeTable;
-  readonly walker: Walker;
-  readonly closing: boolean;
-  readonly #engines = new Map<string, Engine>();
-
-  constructor(document: SchemaDocument, direction: Direction | undefined, closing: boolean) {
-    this.reader = new SchemaReader(document, direction);
-    this.shapes = new ShapeTable(closing);
-    this.walker = new Walker(this.shapes);
-    this.closing = closing;
-  }
-
-  compile(node: SchemaNode, lowering: Lowering): ValidateFunction {
-    const key = `${lowering.precision} ${lowering.purpose}`;
-    let engine = this.#engines.get(key);
-    if (engine === undefined) {
-      engine = new Engine(lowering);
-      this.#engines.set(key, engine);
-    }
-    return engine.compile(node, this.closing);
-  }
-}
-
-const workshops = new WeakMap<SchemaDocument, Map<string, Workshop>>();
-
-function workshopFor(document: SchemaDocument, options: SchemaOptions): Workshop {
-  const closing = options.closed ?? true;
-  const key = `${options.direction} ${closing}`;
-  let ofDocument = workshops.get(document);
-  if (ofDocument === undefined) {
-    ofDocument = new Map();
-    workshops.set(document, ofDocument);
-  }
-  let workshop = ofDocument.get(key);
-  if (workshop === undefined) {
-    workshop = new Workshop(document, options.direction, closing);
-    ofDocument.set(key, workshop);
-  }
-  return workshop;
-}
 
 /**
  * Prepares a schema. Nothing is read or compiled before it is asked for, so that a document of thousands of operations
@@ -131,6 +95,7 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
   #read: { node: SchemaNode; partial: readonly string[]; unusable: string | undefined } | undefined;
   #shape: Shape | undefined;
   #first: ValidateFunction | undefined;
+  #broken: string | undefined;
 
   constructor(schema: S, workshop: Workshop, scope: Scope) {
     this.schema = schema;
@@ -154,16 +119,17 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
     try {
       const { walker } = this.#workshop;
       const shape = this.#shape ?? this.#place();
-      if (this.unusable !== undefined) return [unusableFault(this.unusable)];
+      const reason = this.#broken ?? this.unusable;
+      if (reason !== undefined) return [unusableFault(reason)];
       const declared = walker.accepts(value, shape);
       const first = this.#first ?? this.#compileFirst();
       if (declared && !walker.sawBigInteger) {
-        allowSteps();
+        allowSteps(walker.values);
         if (first(value)) return VALID;
       }
       return this.#explain(value, shape);
     } catch (cause) {
-      return [unusableFault(cause instanceof Error ? cause.message : 'it cannot be run')];
+      return [unusableFault(reasonOf(cause))];
     }
   }
 
@@ -186,6 +152,20 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
     const { shapes } = this.#workshop;
     const member = shapes.member(this.#place(), argument);
     return member === undefined ? undefined : kindOfShape(member, shapes);
+  }
+
+  get kind(): ValueKind {
+    return kindOfShape(this.#place(), this.#workshop.shapes);
+  }
+
+  get sealed(): boolean {
+    return this.#place().inPlace.some(
+      (node) => node.additionalProperties?.always === false || node.unevaluatedProperties?.always === false,
+    );
+  }
+
+  render(): JsonObject {
+    return renderSchema(this.#node().node);
   }
 
   get required(): readonly string[] {
@@ -223,8 +203,14 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
   }
 
   #compileFirst(): ValidateFunction {
-    this.#first = this.#compile({ precision: 'double', purpose: 'decide' });
-    return this.#first;
+    try {
+      this.#first = this.#compile({ precision: 'double', purpose: 'decide' });
+      return this.#first;
+    } catch (cause) {
+      // Not tried again at every call: it took long, and would fail again.
+      this.#broken = reasonOf(cause);
+      throw cause;
+    }
   }
 
   #compile(lowering: Lowering): ValidateFunction {
@@ -238,20 +224,25 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
     if (beyond) return undeclared;
     const precision: Precision = holdsBigInteger(value) ? 'exact' : 'double';
     const decide = this.#compile({ precision, purpose: 'decide' });
-    allowSteps();
+    const values = countValues(value);
+    allowSteps(values);
     const valid = decide(value);
     if (valid && undeclared.length === 0) {
       if (precision === 'exact') return VALID;
       throw new TypeError('two readings of the schema differ');
     }
     let errors = decide.errors ?? [];
-    if (!valid && countValues(value) <= MAX_VALUES_FOR_ALL) {
+    if (!valid && values <= MAX_VALUES_FOR_ALL) {
       const tell = this.#compile({ precision, purpose: 'tell' });
-      allowSteps();
+      allowSteps(values);
       if (!tell(value)) errors = tell.errors ?? errors;
     }
     return sortFaults([...undeclared, ...faultsOfErrors(errors)], value, MAX_FAULTS);
   }
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : 'it cannot be run';
 }
 
 function unusableFault(reason: string): SchemaFault {

@@ -68,6 +68,11 @@ export class SchemaDocument {
     return { base: uri, dialect: this.dialect };
   }
 
+  /** Says where a schema stands that is used outside its file, so that its references are followed from there. */
+  adopt(schema: JsonValue, scope: Scope): void {
+    if (isObject(schema)) this.#scopes.set(schema, scope);
+  }
+
   /** How many resources give a dynamic anchor of this name: with one, a dynamic reference is an ordinary one. */
   dynamicAnchorCount(name: string): number {
     this.#index();

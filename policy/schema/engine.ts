@@ -1,5 +1,6 @@
 import { _, type FuncKeywordDefinition, type KeywordCxt, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { DataValidateFunction, DataValidationCxt } from 'ajv/dist/types/index.js';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { FORMATS } from './formats.ts';
 import { type AjvSchema, type Lowering, lowerSchema, type Variant } from './lower.ts';
@@ -8,10 +9,11 @@ import { equalityKey, isInteger, isMultipleOf, isNumber, type JsonNumber } from 
 import { compilePattern } from './pattern.ts';
 
 /**
- * How many references one validation may follow. Schemas that refer to themselves in several branches would otherwise
- * take time exponential in the instance's depth.
+ * How many references one validation may follow, whatever the instance, and besides for each of its values. Schemas that
+ * refer to themselves in several branches would otherwise take time exponential in the instance's depth.
  */
-const MAX_STEPS = 200_000;
+const MAX_STEPS = 100_000;
+const STEPS_PER_VALUE = 10;
 const steps = { left: 0 };
 
 function takeStep(): void {
@@ -94,9 +96,9 @@ function isOfType(data: Data, type: string): boolean {
   }
 }
 
-/** Gives a fresh allowance of steps to the next validation. */
-export function allowSteps(): void {
-  steps.left = MAX_STEPS;
+/** Gives a fresh allowance of steps to the next validation, of an instance of so many values. */
+export function allowSteps(values: number): void {
+  steps.left = MAX_STEPS + STEPS_PER_VALUE * values;
 }
 
 /** One ajv for the schemas of one document: nodes are lowered and added as they are reached, compiled on first use. */
@@ -104,6 +106,7 @@ export class Engine {
   readonly #ajv: Ajv2020;
   readonly #lowering: Lowering;
   readonly #added = new Set<string>();
+  readonly #waiting = new Map<string, [SchemaNode, Variant]>();
 
   constructor(lowering: Lowering) {
     this.#lowering = lowering;
@@ -128,17 +131,26 @@ export class Engine {
     for (const keyword of KEYWORDS) this.#ajv.addKeyword(keyword);
     // Before the first rule of all: a step must be taken before the branches that might multiply are.
     this.#ajv.addKeyword({ keyword: 'countStep', schemaType: 'boolean', before: '$dynamicAnchor', code: countStep });
+    this.#ajv.addKeyword({
+      keyword: 'lazyRef',
+      schemaType: 'string',
+      errors: 'full',
+      compile: (id: string) => this.#lazyRef(id),
+    });
     for (const [name, format] of FORMATS) {
       if (format.type === 'string') this.#ajv.addFormat(name, { type: 'string', validate: format.validate });
       else this.#ajv.addFormat(name, { type: 'number', validate: format.validate });
     }
   }
 
-  /** Compiles the schema of a place. Throws where ajv will not have it. */
+  /** Compiles the schema of a place, as far as no value must reach it first. Throws where ajv will not have it. */
   compile(node: SchemaNode, closing: boolean): ValidateFunction {
-    const variant: Variant = closing ? 'closed' : 'bare';
+    return this.#compile(node, closing ? 'closed' : 'bare');
+  }
+
+  #compile(node: SchemaNode, variant: Variant): ValidateFunction {
     const queue: [SchemaNode, Variant][] = [];
-    const refer = (target: SchemaNode, as: Variant): string => {
+    const now = (target: SchemaNode, as: Variant): string => {
       const id = idOf(target, as);
       if (!this.#added.has(id)) {
         this.#added.add(id);
@@ -146,14 +158,47 @@ export class Engine {
       }
       return id;
     };
-    const id = refer(node, variant);
+    const later = (target: SchemaNode, as: Variant): string => {
+      const id = idOf(target, as);
+      this.#waiting.set(id, [target, as]);
+      return id;
+    };
+    const id = now(node, variant);
     for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-      const schema = lowerSchema(next[0], next[1], this.#lowering, refer);
+      const schema = lowerSchema(next[0], next[1], this.#lowering, { now, later });
       this.#ajv.addSchema(asComponent(schema, next[0] !== node), idOf(...next));
     }
     const compiled = this.#ajv.getSchema(id);
     if (compiled === undefined) throw new TypeError('the schema was not compiled');
     return compiled;
+  }
+
+  /**
+   * A reference that is compiled when a value first gets there: large documents are compiled as far as calls use them,
+   * and a long chain of references does not recurse.
+   */
+  #lazyRef(id: string): DataValidateFunction {
+    let target: ValidateFunction | undefined;
+    let failure: unknown;
+    const validate: DataValidateFunction = (data: unknown, context?: DataValidationCxt) => {
+      takeStep();
+      if (target === undefined) {
+        const waiting = this.#waiting.get(id);
+        if (waiting === undefined) throw new TypeError('a reference leads nowhere');
+        if (failure !== undefined) throw failure;
+        try {
+          target = this.#compile(...waiting);
+        } catch (cause) {
+          // What cannot be compiled is not tried again at every call.
+          failure = cause;
+          throw cause;
+        }
+      }
+      if (target(data, context)) return true;
+      validate.errors = target.errors ?? [];
+      return false;
+    };
+    return validate;
   }
 }
 

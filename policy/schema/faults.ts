@@ -37,9 +37,15 @@ export function faultsOfErrors(errors: readonly ErrorObject[]): SchemaFault[] {
     }
     kept.push(error);
   }
-  const told = kept.filter((error) => error.propertyName === undefined);
+  const told = kept.filter((error) => error.propertyName === undefined && !isConsequence(error, kept));
   const consequences = told.filter((error) => error.keyword !== 'if');
   return (consequences.length > 0 ? consequences : told).map(faultOfError);
+}
+
+/** Where another fault stands at or below a place, members that no branch evaluated are its consequence. */
+function isConsequence(error: ErrorObject, errors: readonly ErrorObject[]): boolean {
+  if (error.keyword !== 'unevaluatedProperties') return false;
+  return errors.some((other) => other.keyword !== error.keyword && other.instancePath.startsWith(error.instancePath));
 }
 
 function faultOfError(error: ErrorObject): SchemaFault {

@@ -33,6 +33,7 @@ const DESCRIPTIVE: readonly string[] = ['password', 'binary', 'float', 'double',
 
 const isDate = borrowedCheck('date');
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+const DECIMAL = /^[+-]?\d+(?:\.\d+)?$/;
 const TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d):(\d\d))$/i;
 
 /** RFC 3339 appendix A: a unit may be left out at either end, not in the middle. */
@@ -47,6 +48,8 @@ export const FORMATS: ReadonlyMap<string, Format> = new Map<string, Format>([
   ['date-time', { type: 'string', validate: isDateTime }],
   ['duration', { type: 'string', validate: bounded((text) => DURATION.test(text)) }],
   ['uuid', { type: 'string', validate: (text) => UUID.test(text) }],
+  // OpenAPI format registry: a decimal number of any precision, mostly written as a text.
+  ['decimal', { type: 'string', validate: bounded((text) => DECIMAL.test(text)) }],
   ['byte', { type: 'string', validate: isBase64 }],
   ['regex', { type: 'string', validate: bounded(isPattern) }],
   ...[...INTEGER_RANGES].map(([name, [least, most]]): [string, Format] => [

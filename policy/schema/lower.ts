@@ -7,9 +7,10 @@ import { inPlaceBranches, inPlaceNodes, opennessOf } from './shape.ts';
 /**
  * How a node is written for ajv: `closed` as the schema of a place (undeclared names refused there and below), `open` as
  * one of several that apply at a place that is closed as a whole, `bare` as it stands: a condition (`if`, `not`,
- * `contains`) asks what the document says, and closing it would turn its answer round.
+ * `contains`) asks what the document says, and closing it would turn its answer round. `bare_branch` is `bare` where what
+ * it evaluates counts for the place that it is part of.
  */
-export type Variant = 'closed' | 'open' | 'bare';
+export type Variant = 'closed' | 'open' | 'bare' | 'bare_branch';
 
 /** Which values an ajv schema is written for: `exact` ones hold integers beyond ±(2^53-1). */
 export type Precision = 'double' | 'exact';
@@ -18,7 +19,7 @@ export type Precision = 'double' | 'exact';
  * What a lowered schema is for: to `decide`, or to `tell` the faults of what was refused. ajv counts what a failed `if`
  * evaluated as evaluated, so the deciding form spells conditions out; the telling one keeps them, for their messages.
  */
-export type Purpose = 'decide' | 'tell';
+type Purpose = 'decide' | 'tell';
 
 /** How a schema is lowered. */
 export interface Lowering {
@@ -29,8 +30,13 @@ export interface Lowering {
 /** A schema as ajv takes it. */
 export type AjvSchema = boolean | { [keyword: string]: unknown };
 
-/** Called for each reference that a lowered schema holds; answers the id to refer to. */
-export type Refer = (node: SchemaNode, variant: Variant) => string;
+/** What is done with the references that a lowered schema holds; each answers the id to refer to. */
+export interface Referrer {
+  /** For ajv's own `$ref`, which knows what the target evaluates: the target is compiled with this schema. */
+  now(node: SchemaNode, variant: Variant): string;
+  /** For `lazyRef`, which does not: the target is compiled when a value first reaches it. */
+  later(node: SchemaNode, variant: Variant): string;
+}
 
 /** Numeric keywords and the names of those of ours that compare both kinds of number. */
 const EXACT: ReadonlyMap<string, string> = new Map([
@@ -54,18 +60,20 @@ export const PUBLIC_KEYWORDS: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** Writes a node, and all below it up to references, as one ajv schema. */
-export function lowerSchema(node: SchemaNode, variant: Variant, lowering: Lowering, refer: Refer): AjvSchema {
+export function lowerSchema(node: SchemaNode, variant: Variant, lowering: Lowering, refer: Referrer): AjvSchema {
   if (node.always !== undefined) return node.always;
   const lower = (child: SchemaNode, as: Variant): AjvSchema => lowerSchema(child, as, lowering, refer);
-  const place: Variant = variant === 'bare' ? 'bare' : 'closed';
-  const branch: Variant = variant === 'bare' ? 'bare' : 'open';
+  const bare = variant === 'bare' || variant === 'bare_branch';
+  const place: Variant = bare ? 'bare' : 'closed';
+  const branch: Variant = bare ? 'bare_branch' : 'open';
   const out: { [keyword: string]: unknown } = lowerAssertions(node, lowering.precision);
   const target = node.reference();
   if (target !== undefined && isPureReference(node)) {
-    out['$ref'] = refer(target, variant);
+    if (variant === place) out['lazyRef'] = refer.later(target, variant);
+    else out['$ref'] = refer.now(target, variant);
     return out;
   }
-  if (target !== undefined) out['$ref'] = refer(target, branch);
+  if (target !== undefined) out['$ref'] = refer.now(target, branch);
   if (node.properties !== undefined) lowerProperties(node.properties, out, (child) => lower(child, place));
   if (node.patternProperties.length > 0) {
     out['patternProperties'] = Object.fromEntries(
@@ -130,7 +138,7 @@ function lowerCondition(
 ): void {
   const { condition, consequence, alternative } = node;
   if (condition === undefined) return;
-  const test = lower(condition, 'bare');
+  const test = lower(condition, 'bare_branch');
   const positive = consequence === undefined ? true : lower(consequence, branch);
   const negative = alternative === undefined ? true : lower(alternative, branch);
   if (purpose === 'tell' && (consequence !== undefined || alternative !== undefined)) {

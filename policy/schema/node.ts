@@ -1,16 +1,8 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
+import { type Dialect, type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
 import type { SchemaDocument, Scope } from './document.ts';
-import { FORMATS, isDescriptive } from './formats.ts';
+import { checkEnforceable, type PatternProperty, readPatternProperties } from './enforceable.ts';
 import { faultOfSubschemas, readAssertions } from './keywords.ts';
-import { compilePattern, type LinearPattern, PatternError } from './pattern.ts';
-
-/** Properties whose names match a pattern. */
-export interface PatternProperty {
-  readonly source: string;
-  readonly pattern: LinearPattern;
-  readonly node: SchemaNode;
-}
 
 /**
  * One schema object as read: in the keywords of 2020-12, its references followed on demand, with what in it cannot be
@@ -21,10 +13,11 @@ export interface SchemaNode {
   /** Set for the schemas `true` and `false`. */
   readonly always: boolean | undefined;
   readonly source: JsonValue;
+  readonly dialect: Dialect;
   readonly assertions: Readonly<Record<string, JsonValue>>;
   /** Present where the schema lists properties, even none. */
   readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
-  readonly patternProperties: readonly PatternProperty[];
+  readonly patternProperties: readonly PatternProperty<SchemaNode>[];
   /** Names that this direction does not carry (`readOnly` in a request). */
   readonly denied: ReadonlySet<string>;
   readonly additionalProperties: SchemaNode | undefined;
@@ -90,6 +83,7 @@ export class SchemaReader {
       id: this.#count++,
       always,
       source,
+      dialect: this.document.dialect,
       assertions: {},
       properties: undefined,
       patternProperties: [],
@@ -136,6 +130,7 @@ export class SchemaReader {
     const denied = this.#deny(properties, assertions);
     if (properties?.delete('__proto__')) faults.push('no value may have a member `__proto__`');
     return this.#make(original, undefined, {
+      dialect: scope.dialect,
       assertions,
       properties,
       denied,
@@ -187,7 +182,7 @@ export class SchemaReader {
   }
 
   #reference(schema: JsonObject, scope: Scope, faults: string[]): () => SchemaNode | undefined {
-    const reference = member(schema, '$ref') ?? this.#staticReference(schema, faults);
+    const reference = member(schema, '$ref') ?? this.#staticReference(schema, scope, faults);
     if (reference === undefined) return NOWHERE;
     if (typeof reference !== 'string') {
       faults.push('`$ref` must be a text');
@@ -206,12 +201,19 @@ export class SchemaReader {
     };
   }
 
-  /** A dynamic reference is an ordinary one where a single resource gives the anchor; otherwise it is not followed. */
-  #staticReference(schema: JsonObject, faults: string[]): string | undefined {
-    const dynamic = member(schema, '$dynamicRef') ?? (member(schema, '$recursiveRef') === '#' ? '#' : undefined);
+  /**
+   * A dynamic reference is an ordinary one where its first target has no dynamic anchor (2020-12 core 8.2.3.2), and where
+   * a single resource gives that anchor; otherwise it is not followed.
+   */
+  #staticReference(schema: JsonObject, scope: Scope, faults: string[]): string | undefined {
+    const recursive = member(schema, '$recursiveRef') === '#' ? '#' : undefined;
+    const dynamic = member(schema, '$dynamicRef') ?? recursive;
     if (typeof dynamic !== 'string') return undefined;
     const anchor = dynamic.slice(dynamic.indexOf('#') + 1);
-    if (this.document.dynamicAnchorCount(anchor) > 1) {
+    const target = this.document.resolve(dynamic, scope)?.schema;
+    const isDynamic =
+      isObject(target) && (member(target, '$dynamicAnchor') === anchor || member(target, '$recursiveAnchor') === true);
+    if (isDynamic && this.document.dynamicAnchorCount(anchor) > 1) {
       faults.push(`the dynamic reference \`${dynamic.slice(0, 200)}\` depends on the way to it, and is not followed`);
       return undefined;
     }
@@ -222,39 +224,3 @@ export class SchemaReader {
 const NOWHERE = (): undefined => undefined;
 const NO_NAMES: ReadonlySet<string> = new Set();
 const NO_NODES: ReadonlyMap<string, SchemaNode> = new Map();
-
-/** Takes out the assertions that are well-formed but cannot be run. */
-function checkEnforceable(assertions: Record<string, JsonValue>, faults: string[]): void {
-  const { pattern, format } = assertions;
-  if (typeof pattern === 'string') {
-    const reason = patternFault(pattern);
-    if (reason !== undefined) {
-      faults.push(`the pattern \`${pattern.slice(0, 200)}\` is not run: ${reason}`);
-      delete assertions['pattern'];
-    }
-  }
-  if (typeof format === 'string' && !FORMATS.has(format)) {
-    if (!isDescriptive(format)) faults.push(`the format \`${format.slice(0, 200)}\` is not known`);
-    delete assertions['format'];
-  }
-}
-
-function patternFault(source: string): string | undefined {
-  try {
-    compilePattern(source);
-    return undefined;
-  } catch (cause) {
-    if (cause instanceof PatternError) return cause.message;
-    throw cause;
-  }
-}
-
-function readPatternProperties(nodes: Map<string, SchemaNode> | undefined, faults: string[]): PatternProperty[] {
-  const read: PatternProperty[] = [];
-  for (const [source, node] of nodes ?? []) {
-    const reason = patternFault(source);
-    if (reason === undefined) read.push({ source, pattern: compilePattern(source), node });
-    else faults.push(`the property pattern \`${source.slice(0, 200)}\` is not run: ${reason}`);
-  }
-  return read;
-}

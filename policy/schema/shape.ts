@@ -53,9 +53,12 @@ export function* inPlaceBranches(node: SchemaNode): Generator<SchemaNode> {
   yield* node.allOf;
   yield* node.anyOf;
   yield* node.oneOf;
-  if (node.condition !== undefined) yield node.condition;
-  if (node.consequence !== undefined) yield node.consequence;
-  if (node.alternative !== undefined) yield node.alternative;
+  if (node.condition !== undefined) {
+    yield node.condition;
+    // Without a condition these are never applied.
+    if (node.consequence !== undefined) yield node.consequence;
+    if (node.alternative !== undefined) yield node.alternative;
+  }
   yield* node.dependentSchemas.values();
 }
 

@@ -13,9 +13,9 @@ export interface SchemaFault {
 }
 
 /** Instances nested deeper than this are refused, as the JSON reader does. */
-export const MAX_DEPTH = 64;
+const MAX_DEPTH = 64;
 /** Instances of more values than this are refused before any schema is run on them. */
-export const MAX_VALUES = 200_000;
+const MAX_VALUES = 200_000;
 
 /** RFC 6901 section 3: `~` and `/` are escaped in a reference token. */
 export function escapeToken(token: string): string {
@@ -120,7 +120,7 @@ function childShape(shapes: ShapeTable, shape: Shape, name: string): Shape {
 
 /** Why a name that is not listed may not stand here, or undefined. */
 function nameFault(shapes: ShapeTable, shape: Shape, name: string): Omit<SchemaFault, 'pointer'> | undefined {
-  if (shape.denied.has(name)) return { rule: 'readOnly', message: 'must not be sent: the backend sets it' };
+  if (shape.denied.has(name)) return NOT_SENT;
   if (name === '__proto__') return UNDECLARED;
   if (!shape.closed && shape.keys.size === 0) return undefined;
   if (shape.hasPatterns && shapes.member(shape, name) !== undefined) return undefined;
@@ -128,6 +128,7 @@ function nameFault(shapes: ShapeTable, shape: Shape, name: string): Omit<SchemaF
   return shape.folded.has(foldName(name)) ? LOOK_ALIKE : undefined;
 }
 
+const NOT_SENT = { rule: 'additionalProperties', message: 'is not declared in this direction: the other side sets it' };
 const UNDECLARED = { rule: 'additionalProperties', message: 'is not declared' };
 const LOOK_ALIKE = {
   rule: 'additionalProperties',

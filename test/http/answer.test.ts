@@ -52,7 +52,7 @@ async function answerOf(answer: EnforceAnswer, request = GET): Promise<RawAnswer
   await serve(
     () => answer,
     async (port) => {
-      got = await sendRaw(port, request, { waitMs: 300 });
+      got = await sendRaw(port, request.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
     },
   );
   assert.ok(got !== undefined);

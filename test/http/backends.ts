@@ -113,7 +113,7 @@ export function sleep(ms: number): Promise<void> {
 }
 
 /** Waits until `holds`, at most `ms`; answers whether it does. */
-export async function eventually(holds: () => boolean, ms = 2_000): Promise<boolean> {
+export async function eventually(holds: () => boolean, ms = 8_000): Promise<boolean> {
   const until = Date.now() + ms;
   while (!holds()) {
     if (Date.now() > until) return false;

@@ -54,6 +54,13 @@ test('members are bounded', () => {
   for (const value of tooMuch) assert.ok('problem' in parseCallMembers(value, CALL_MEMBER_NAMES));
 });
 
+test('a name that would set a prototype is refused, wherever the value was read', () => {
+  const value: JsonObject = JSON.parse('{"origins": {"__proto__": "typed"}}');
+  const parsed = parseCallMembers(value, CALL_MEMBER_NAMES);
+  assert.ok('problem' in parsed);
+  assert.equal(parsed.problem.pointer, '/origins/__proto__');
+});
+
 test("a reader's own members are passed over, and only those that it names", () => {
   const value = { tool: 'shop/get_order', arguments: {}, session: 's' };
   assert.ok('problem' in parseCallMembers(value, CALL_MEMBER_NAMES));

@@ -56,11 +56,11 @@ test('a passed request keeps what is its own and loses what is for the gateway',
       'Idempotency-Key: k',
       'X-Forwarded-For: 6.6.6.6',
       'Forwarded: for=6.6.6.6',
-      'Connection: keep-alive, X-Secret',
+      'Connection: close, X-Secret',
       'X-Secret: 1',
       'X-Fixed: no',
     ];
-    const answer = await sendRaw(port, `GET /health HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`, { waitMs: 300 });
+    const answer = await sendRaw(port, `GET /health HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
     assert.equal(answer.status, 200);
     assert.equal(answer.headers['toolgate-decision'], undefined);
     assert.equal(answer.headers['x-hop'], undefined);
@@ -85,9 +85,13 @@ test('a passed request keeps what is its own and loses what is for the gateway',
 test('the Authorization of a caller goes on only where the route says so', async () => {
   const backend = await echoHeaders();
   await withGateway({ origin: backend.origin, passAuthorization: true }, async (port) => {
-    const answer = await sendRaw(port, 'GET /x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer k\r\n\r\n', {
-      waitMs: 300,
-    });
+    const answer = await sendRaw(
+      port,
+      'GET /x HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer k\r\nConnection: close\r\n\r\n',
+      {
+        waitMs: 300,
+      },
+    );
     assert.match(answer.body, /"authorization":"Bearer k"/);
   });
   await backend.close();

@@ -17,7 +17,7 @@ export interface RawAnswer {
 export function sendRaw(
   port: number,
   pieces: string | readonly string[],
-  { waitMs = 1_500, gapMs = 20, answers = 1 }: { waitMs?: number; gapMs?: number; answers?: number } = {},
+  { waitMs = 8_000, gapMs = 20, answers = 1 }: { waitMs?: number; gapMs?: number; answers?: number } = {},
 ): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const socket: Socket = connect({ host: '127.0.0.1', port });
@@ -71,7 +71,7 @@ function countAnswers(text: string): number {
   }
 }
 
-export function parseAnswer(text: string): RawAnswer {
+function parseAnswer(text: string): RawAnswer {
   let rest = text;
   while (/^HTTP\/1\.1 1\d\d/.test(rest)) rest = rest.slice(rest.indexOf('\r\n\r\n') + 4);
   const end = rest.indexOf('\r\n\r\n');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Routable, Router, RoutingError } from '../../policy/routing.ts';
+import { type Routable, RoutingError } from '../../policy/route-template.ts';
+import { Router } from '../../policy/routing.ts';
 import { normalisePath } from '../../policy/target.ts';
 
 function operation(method: string, pathTemplate: string): Routable {
@@ -101,6 +102,18 @@ test('templates that could mean the same request are an error that names both', 
     () => new Router([operation('GET', '/a/{x}'), operation('GET', '/{y}/b'), operation('GET', '/a/b')]),
   );
   assert.doesNotThrow(() => new Router([operation('GET', '/a/{x}/c'), operation('GET', '/{y}/b/d')]));
+});
+
+test('templates that cross may stand in a document; the requests that both match are refused', () => {
+  const crossing = [operation('GET', '/a/{x}'), operation('GET', '/{y}/b')];
+  const router = new Router(crossing, { crossing: 'refuse_request' });
+  assert.equal(find(router, 'GET', '/a/b'), 'ambiguous');
+  assert.equal(find(router, 'GET', '/a/c'), '/a/{x} x=c');
+  assert.equal(find(router, 'GET', '/c/b'), '/{y}/b y=c');
+  assert.throws(
+    () => new Router([operation('GET', '/a/{x}'), operation('GET', '/a/{y}')], { crossing: 'refuse_request' }),
+    RoutingError,
+  );
 });
 
 test('broken templates are named', () => {

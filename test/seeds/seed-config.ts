@@ -14,7 +14,7 @@ interface ShopFile {
   readonly rulebook: string;
 }
 
-export const SHOP: ShopFile = readVector<ShopFile>('shop.json');
+const SHOP: ShopFile = readVector<ShopFile>('shop.json');
 
 /** The files that the shop's config names. */
 export const SHOP_FILES: Readonly<Record<string, string>> = { 'policy.co': SHOP.rulebook };
@@ -24,8 +24,6 @@ export interface ShopChange {
   readonly language?: string;
   readonly override?: Record<string, Words>;
   readonly settings?: Record<string, unknown>;
-  /** Words that are left out, tool by tool. */
-  readonly without?: readonly string[];
 }
 
 /** The shop of the vectors as a gateway config: every tool a hand-listed call of one route. */
@@ -61,7 +59,6 @@ export function shopConfig(upstream: string, change: ShopChange = {}): Record<st
         })),
         tools: tools.map((words) => {
           const { writes: _writes, input: _input, ...rest }: Words = words;
-          for (const word of change.without ?? []) delete rest[word];
           return { ...rest, agents: agentsOf(String(words['name'])) };
         }),
       },

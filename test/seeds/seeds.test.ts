@@ -67,7 +67,6 @@ async function play(driver: Driver, scenario: Scenario): Promise<void> {
 function changeOf(scenario: Scenario): ShopChange {
   const { language, override, settings } = scenario;
   return {
-    without: ['checks', 'at_most'],
     ...(language === undefined ? {} : { language }),
     ...(override === undefined ? {} : { override }),
     ...(settings === undefined ? {} : { settings }),

@@ -129,4 +129,36 @@ export const LIMIT_CASES: readonly Case[] = [
       assert.deepEqual(await counter(shared, bucket), { settled: 0, held: 3 });
     },
   },
+  {
+    title: 'a window that moves on, back, loses holds and meets conflicts counts as if it were added up each time',
+    run: async ({ shared }) => {
+      const bucket = fresh();
+      const held: { atMs: number; amount: number; link: string }[] = [];
+      let atMs = NOW_MS;
+      for (let i = 0; i < 60; i += 1) {
+        // Mostly forward; now and then a clock that is behind.
+        atMs += i % 7 === 6 ? -90 : 40;
+        const sinceMs = atMs - 500;
+        const amount = (i % 4) + 1;
+        const link = fresh();
+        const counted = held.filter((one) => one.atMs >= sinceMs).reduce((sum, one) => sum + one.amount, 0);
+        const result = await shared.commit([
+          hold(bucket, String(amount), '20', { atMs, sinceMs, link }),
+          ...(i % 11 === 10 ? [{ op: 'freeze_session', sid: fresh(), why: 'x' } as const] : []),
+        ]);
+        const fits = counted + amount <= 20;
+        if (!fits) assert.deepEqual(result, REACHED, `hold ${i} beside ${counted}`);
+        else if (i % 11 === 10) assert.deepEqual(result, { ok: false, operation: 1, conflict: 'session_moved' });
+        else {
+          assert.deepEqual(result, OK, `hold ${i} beside ${counted}`);
+          held.push({ atMs, amount, link });
+        }
+        if (i % 9 === 8) {
+          const gone = held.splice(-2, 1)[0];
+          await shared.commit([{ op: 'release_holds', link: gone?.link ?? '' }]);
+        }
+      }
+      assert.ok(held.length > 20);
+    },
+  },
 ];

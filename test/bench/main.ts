@@ -1,0 +1,179 @@
+import { cpus, loadavg } from 'node:os';
+import { measureCarried } from './carried-cost.ts';
+import { measureCheck } from './check-cost.ts';
+import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
+import { type Started, startScript } from './processes.ts';
+
+/**
+ * `npm run bench`: what the gateway costs, as ratios to the bare forwarder in the same run on the same machine. Rounds are
+ * interleaved (bare, checked, bare, checked), medians are shown, and a spread that says nothing is said to say nothing.
+ * `--json` prints the figures for a script, `--seconds N` makes each round longer.
+ */
+const CONNECTIONS = 64;
+const ROUNDS = 5;
+const SERVER_CORE = 0;
+const LOAD_CORE = 1;
+
+const seconds = Number(argument('--seconds') ?? 3);
+const asJson = process.argv.includes('--json');
+
+interface Case {
+  readonly name: string;
+  readonly goal: string;
+  readonly target: 'bare' | 'gateway';
+  readonly request: LoadOptions['request'];
+  readonly expect: string;
+}
+
+function http(method: string, path: string, headers: readonly string[], body?: string): string {
+  const length =
+    body === undefined ? [] : ['content-type: application/json', `content-length: ${Buffer.byteLength(body)}`];
+  return [`${method} ${path} HTTP/1.1`, 'host: 127.0.0.1', ...headers, ...length, '', body ?? ''].join('\r\n');
+}
+
+const SEARCH = JSON.stringify({ note: 'x'.repeat(560), order_id: '4411' });
+const PUT = JSON.stringify({ note: 'a note', order_id: '4411' });
+
+const CASES: readonly Case[] = [
+  {
+    name: 'bare forwarder, POST of 600 B',
+    goal: '',
+    target: 'bare',
+    request: () => http('POST', '/search', [], SEARCH),
+    expect: '200',
+  },
+  {
+    name: 'checked read (POST of 600 B), held history',
+    goal: '≥ 70 % of bare',
+    target: 'gateway',
+    request: (connection) => http('POST', '/shop/search', [`toolgate-session: r-${connection}`], SEARCH),
+    expect: '200',
+  },
+  {
+    name: 'checked read (GET), held history',
+    goal: '',
+    target: 'gateway',
+    request: (connection) => http('GET', '/shop/orders/4411', [`toolgate-session: g-${connection}`]),
+    expect: '200',
+  },
+  {
+    name: 'checked write, typed by a host, claim durable (FULL)',
+    goal: '≥ 40 % of bare',
+    target: 'gateway',
+    request: (connection) =>
+      http(
+        'POST',
+        '/shop/orders',
+        [`toolgate-session: w-${connection}`, 'toolgate-origins: order_id=context, note=context'],
+        PUT,
+      ),
+    expect: '200',
+  },
+];
+
+interface Measured {
+  readonly name: string;
+  readonly goal: string;
+  readonly perSecond: number;
+  readonly ofBare: number;
+  readonly spread: number;
+  readonly p99Ms: number;
+}
+
+async function main(): Promise<void> {
+  const backend = await startScript('backend.ts', [], LOAD_CORE);
+  const url = `http://127.0.0.1:${backend.port}`;
+  const bare = await startScript('bare.ts', [url], SERVER_CORE);
+  const gateway = await startScript('gateway.ts', [url], SERVER_CORE);
+  try {
+    const measured = await measure({ bare, gateway });
+    const check = measureCheck([1, 20, 10_000]);
+    const carried = measureCarried(1_000);
+    if (asJson) process.stdout.write(`${JSON.stringify({ machine: machine(), measured, check, carried }, null, 2)}\n`);
+    else process.stdout.write(render(measured, check, carried));
+  } finally {
+    await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
+  }
+}
+
+async function measure(servers: { readonly bare: Started; readonly gateway: Started }): Promise<readonly Measured[]> {
+  const runs = new Map<string, LoadResult[]>();
+  for (const round of Array.from({ length: ROUNDS + 1 }, (_, index) => index)) {
+    for (const one of CASES) {
+      const { port } = servers[one.target];
+      const options = { port, connections: CONNECTIONS, durationMs: seconds * 1000, request: one.request };
+      const result = await runLoad(options);
+      const wrong = Object.keys(result.statuses).filter((status) => status !== one.expect);
+      if (wrong.length > 0) throw new Error(`${one.name}: answered ${JSON.stringify(result.statuses)}`);
+      // The first round warms everything up.
+      if (round > 0) runs.set(one.name, [...(runs.get(one.name) ?? []), result]);
+    }
+  }
+  const bare = median((runs.get(CASES[0]?.name ?? '') ?? []).map(({ perSecond }) => perSecond));
+  return CASES.map(({ name, goal }) => {
+    const results = runs.get(name) ?? [];
+    const rates = results.map(({ perSecond }) => perSecond);
+    const perSecond = median(rates);
+    const spread = (Math.max(...rates) - Math.min(...rates)) / perSecond;
+    return {
+      name,
+      goal,
+      perSecond,
+      ofBare: perSecond / bare,
+      spread,
+      p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
+    };
+  });
+}
+
+function render(
+  measured: readonly Measured[],
+  check: ReturnType<typeof measureCheck>,
+  carried: ReturnType<typeof measureCarried>,
+): string {
+  const rows = measured.map(({ name, goal, perSecond, ofBare, p99Ms, spread }) =>
+    [
+      name,
+      Math.round(perSecond),
+      `${Math.round(ofBare * 100)} %`,
+      goal,
+      p99Ms.toFixed(1),
+      `±${Math.round(spread * 50)} %`,
+    ].join(' | '),
+  );
+  const noisy = measured.some(({ spread }) => spread > 0.3);
+  return [
+    '',
+    `${machine()}; ${CONNECTIONS} connections, medians of ${ROUNDS} interleaved rounds of ${seconds} s`,
+    '',
+    '| case | calls/s | of bare | goal | p99 ms | spread |',
+    '|---|---|---|---|---|---|',
+    ...rows.map((row) => `| ${row} |`),
+    '',
+    '| the check alone, in process | µs CPU | goal |',
+    '|---|---|---|',
+    ...check.map(({ entries, us }) => `| held history of ${entries} entries | ${us.toFixed(1)} | ≤ 15 |`),
+    '',
+    `A carried history of ${carried.entries} entries whose prefix is known: ${carried.verifications} signature verified,`,
+    `${carried.knownMs.toFixed(1)} ms; unknown: ${carried.unknownMs.toFixed(1)} ms.`,
+    noisy ? '\nThe machine was too noisy in this run to tell: rates of one case differ by more than 30 %.' : '',
+    '',
+  ].join('\n');
+}
+
+function machine(): string {
+  const [cpu] = cpus();
+  return `${cpus().length} × ${cpu?.model.trim() ?? 'unknown'}, Node ${process.version}, load ${loadavg()[0]?.toFixed(1)}`;
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}
+
+function argument(name: string): string | undefined {
+  const at = process.argv.indexOf(name);
+  return at === -1 ? undefined : process.argv[at + 1];
+}
+
+await main();

@@ -1,0 +1,42 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { cpus } from 'node:os';
+import { fileURLToPath } from 'node:url';
+
+/** A child process that prints the port it listens on. */
+export interface Started {
+  readonly port: number;
+  readonly child: ChildProcess;
+  stop(): Promise<void>;
+}
+
+/** Starts a script of this folder, pinned to a core where the machine has `taskset` and more than one. */
+export async function startScript(script: string, args: readonly string[], core: number): Promise<Started> {
+  const file = fileURLToPath(new URL(script, import.meta.url));
+  const pinned = cpus().length > 1;
+  const command = pinned ? 'taskset' : process.execPath;
+  const all = pinned ? ['-c', String(core), process.execPath, file, ...args] : [file, ...args];
+  const child = spawn(command, all, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const port = await firstLine(child, script);
+  return {
+    port: Number(port),
+    child,
+    stop: () =>
+      new Promise((resolve) => {
+        child.once('exit', () => resolve());
+        child.kill('SIGTERM');
+      }),
+  };
+}
+
+function firstLine(child: ChildProcess, script: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    child.once('error', reject);
+    child.once('exit', (code) => reject(new Error(`${script} ended with ${code} before it listened`)));
+    child.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString('utf8');
+      const end = text.indexOf('\n');
+      if (end !== -1) resolve(text.slice(0, end));
+    });
+  });
+}
