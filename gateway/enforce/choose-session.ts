@@ -17,6 +17,7 @@ import { type Effects, effectsOf } from '../runs/outcome-effects.ts';
 import { newSession, type Session } from '../sessions.ts';
 import type { ClaimRecord, SessionKey, SessionRecord } from '../store/port.ts';
 import type { ReadCall } from './read-call.ts';
+import { mayRideAlong } from './ride-along.ts';
 
 /** The session that a request asks for, before anything is read from the store. */
 export interface SessionChoice {
@@ -101,7 +102,10 @@ export type OpenedSession =
  * its caller carries over; the old one's head stays where it is.
  */
 export async function openSession(gateway: Gateway, read: ReadCall, choice: SessionChoice): Promise<OpenedSession> {
-  const found = choice.fresh ? undefined : await gateway.sessions.find(choice.key);
+  const { sessions } = gateway;
+  const found = choice.fresh
+    ? undefined
+    : await (mayRideAlong(gateway, read) ? sessions.findRiding(choice.key) : sessions.find(choice.key));
   if (choice.fault !== undefined) return restart(gateway, read, choice, choice.fault);
   if (found === undefined) {
     if (choice.carried !== undefined) {
