@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startTestGateway, type TestAnswer, type TestGateway } from '../harness/gateway.ts';
 import { type Backend, httpBackend } from '../http/backends.ts';
+
+const LISBON = { timezone: 'Europe/Lisbon' };
 
 /** A shop whose answers a test sets, and the calls that reached it. */
 class Shop {
   readonly calls: { readonly path: string; readonly body: string }[] = [];
   answer: (path: string, body: string) => { status?: number; type?: string; body: string } = () => ({ body: '{}' });
+  /** What an answer waits for. */
+  hold: Promise<void> | undefined;
   backend!: Backend;
 
   async start(): Promise<void> {
@@ -17,9 +22,10 @@ class Shop {
       request.setEncoding('utf8').on('data', (chunk: string) => {
         body += chunk;
       });
-      request.on('end', () => {
+      request.on('end', async () => {
         const path = request.url ?? '';
         this.calls.push({ path, body });
+        await this.hold;
         const { status = 200, type = 'application/json', body: text } = this.answer(path, body);
         response.writeHead(status, { 'content-type': type, etag: '"e"' }).end(text);
       });
@@ -309,6 +315,40 @@ describe('limits and spend', () => {
     const config = configOf(shop.backend.origin, { ten: { writes: true, at_most: { count: 10, per: 'day' } } });
     await gateway.reconfigure(config);
     assert.equal(reasonOf(await call(gateway, 'ten', {})), 'limit_reached');
+  });
+
+  test('a hold made before midnight and settled after it counts in the day in which it was made', async () => {
+    const before = Date.parse('2026-03-28T23:59:59Z');
+    const midnight = Date.parse('2026-03-29T00:00:00Z');
+    const { now } = gateway.gateway;
+    const at = (nowMs: number): void => void Object.assign(gateway.gateway, { now: () => nowMs });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await gateway.reconfigure(
+      configOf(shop.backend.origin, { one: { writes: true, at_most: { count: 1, per: 'day' } } }, LISBON),
+    );
+    try {
+      at(before);
+      shop.hold = promise;
+      const first = call(gateway, 'one', {}, { session: 'day-1' });
+      while (!shop.calls.some(({ path }) => path === '/one')) await pause(10);
+      at(midnight);
+      shop.hold = undefined;
+      const second = await call(gateway, 'one', {}, { session: 'day-2' });
+      assert.equal(second.outcome, 'ran');
+      resolve();
+      assert.equal((await first).outcome, 'ran');
+      assert.equal(reasonOf(await call(gateway, 'one', {}, { session: 'day-3' })), 'limit_reached');
+      at(before);
+      assert.equal(reasonOf(await call(gateway, 'one', {}, { session: 'day-4' })), 'limit_reached');
+      // The day on which clocks go forward ends after 23 hours.
+      at(midnight + 23 * 3_600_000 - 1);
+      assert.equal(reasonOf(await call(gateway, 'one', {}, { session: 'day-5' })), 'limit_reached');
+      at(midnight + 23 * 3_600_000);
+      assert.equal((await call(gateway, 'one', {}, { session: 'day-6' })).outcome, 'ran');
+    } finally {
+      resolve();
+      Object.assign(gateway.gateway, { now });
+    }
   });
 });
 
