@@ -119,9 +119,17 @@ async function readStep(gateway: Gateway, session: Session, host: boolean, repor
       ? {}
       : readResult(gateway, session, { step: report.step, tool, boundArguments: boundOf(record) }, report.result)),
   };
-  const ends = host ? endsOf(gateway, record.link, claim, report.outcome) : [];
+  const ends = host
+    ? [...endsOf(gateway, record.link, claim, report.outcome), ...reopenedBy(session, body.undoes, report.outcome)]
+    : [];
   if (body.undoes === undefined || report.outcome !== 'ran' || !host) return { reports: [own], ends };
   return { reports: [own, ...(await compensatedBy(gateway, session, body.undoes))], ends };
+}
+
+/** An undo that is known to have failed leaves its step to be undone by another. */
+function reopenedBy(session: Session, undoes: number | undefined, outcome: Outcome): readonly Operation[] {
+  if (undoes === undefined || outcome !== 'failed') return [];
+  return [{ op: 'mark_undo', sid: session.record.sid, step: undoes, undoAllowed: false }];
 }
 
 function endsOf(

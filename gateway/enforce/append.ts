@@ -33,13 +33,18 @@ export function viewOf(gateway: Gateway, opened: InSession): SessionView {
   const tool = gateway.loaded.catalogue.tools.get(opened.adoptedTool.tool);
   if (tool === undefined) return view;
   const { run, undoes } = opened.adoptedTool;
-  return reportToView(view, {
+  const reported = reportToView(view, {
     tool,
     before: undefined,
     after: adopted.outcome,
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
   });
+  return (opened.compensated ?? []).reduce(
+    (after, { tool: undone, ...report }) =>
+      undone === undefined ? after : reportToView(after, { ...report, tool: undone }),
+    reported,
+  );
 }
 
 /** Makes the entry of a verdict, as the next of its session (docs/formats.md). */
@@ -114,7 +119,7 @@ function operationsOf(
     const moved = { expectVersion, headReport, lateReports, view, usedAtMs, ...(head === undefined ? {} : { head }) };
     operations.push({ op: 'advance_session', sid, ...moved });
   }
-  if (adopted !== undefined) operations.push({ op: 'report_step', sid, seen: opened.believed, ...adopted });
+  if (adopted !== undefined) operations.push(...adoptedOperations(opened, sid, adopted));
   const forwards = verdict.decision === 'allow' && request.purpose === 'forward';
   const undoArguments = verdict.decision === 'allow' ? boundByArguments(read, verdict) : undefined;
   operations.push({
@@ -137,6 +142,20 @@ function operationsOf(
   return operations;
 }
 
+/** What a carried history newly reports; of an undo it also says whether its step is undone, or may be undone again. */
+function adoptedOperations(opened: InSession, sid: string, adopted: LateReport): readonly Operation[] {
+  const { believed, adoptedTool, compensated = [] } = opened;
+  const undoes = adoptedTool?.undoes;
+  const undone = compensated.map(
+    ({ step, after }): Operation => ({ op: 'report_step', sid, step, outcome: after, seen: true }),
+  );
+  const reopened: Operation[] =
+    believed && undoes !== undefined && adopted.outcome === 'failed'
+      ? [{ op: 'mark_undo', sid, step: undoes, undoAllowed: false }]
+      : [];
+  return [{ op: 'report_step', sid, seen: believed, ...adopted }, ...undone, ...reopened];
+}
+
 /** What of the call its undo will bind, kept where there is any. */
 function boundByArguments(read: ReadCall, verdict: Verdict): string | undefined {
   const bound = verdict.tool === undefined ? {} : bindArguments(verdict.tool, read.call.arguments);
@@ -145,7 +164,8 @@ function boundByArguments(read: ReadCall, verdict: Verdict): string | undefined 
 
 function lateReportsOf(opened: InSession): readonly LateReport[] {
   const { late, session } = opened;
-  const kept = newestLate(session.record.lateReports);
+  const undone = (opened.compensated ?? []).map(({ step, after }) => ({ step, outcome: after }));
+  const kept = newestLate([...session.record.lateReports, ...undone]);
   return late === undefined ? kept : newestLate([...kept, late]);
 }
 

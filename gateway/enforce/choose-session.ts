@@ -5,7 +5,9 @@ import { compareHead, historyHead } from '../../receipts/history-head.ts';
 import { parseHistory } from '../../receipts/history-parse.ts';
 import { contradictsReport } from '../../receipts/history-reports.ts';
 import { type VerifiedHistory, verifyHistory } from '../../receipts/history-verify.ts';
+import { compensatedBy } from '../compensated-step.ts';
 import type { Gateway } from '../gateway.ts';
+import type { StepReport } from '../session-reports.ts';
 import { newSession, type Session } from '../sessions.ts';
 import type { SessionKey, SessionRecord } from '../store/port.ts';
 import type { ReadCall } from './read-call.ts';
@@ -73,6 +75,8 @@ export type OpenedSession =
       readonly adopted?: LateReport;
       /** The entry that it is of. */
       readonly adoptedTool?: Pick<Entry, 'tool' | 'run' | 'undoes'>;
+      /** The step that it undid, where it says that an undo ran and is believed. */
+      readonly compensated?: readonly StepReport[];
       /** Whether this caller is believed for it: a host is, for calls that it ran itself. */
       readonly believed: boolean;
       /** The session of which a second line was seen; it is frozen, whatever becomes of the call. */
@@ -112,11 +116,22 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
   const carried = entryReport(last);
   const step = last.step;
   if (known.outcome === undefined && carried.outcome !== undefined) {
-    // Nobody but the gateway says what became of a call that the gateway forwards.
+    // Nobody but the gateway says what became of a call that the gateway forwards; a read has no claim to tell by.
     const claim = await gateway.store.findClaim({ link: found.record.head?.link ?? '' });
-    if (claim === undefined) {
+    const [kept] = await gateway.store.findSteps(found.record.sid, [step]);
+    if (claim === undefined && kept?.forwarded === false) {
       const adopted = { step, ...carried, outcome: carried.outcome };
-      return { kind: 'session', session: found, prevReport: carried, adopted, adoptedTool: last, believed };
+      const undid = believed && carried.outcome === 'ran' ? last.undoes : undefined;
+      const compensated = undid === undefined ? {} : { compensated: await compensatedBy(gateway, found, undid) };
+      return {
+        kind: 'session',
+        session: found,
+        prevReport: carried,
+        adopted,
+        adoptedTool: last,
+        believed,
+        ...compensated,
+      };
     }
   }
   if (contradictsReport(known, carried)) {

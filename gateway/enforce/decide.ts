@@ -54,7 +54,7 @@ async function decideOnce(gateway: Gateway, read: ReadCall, choice: SessionChoic
   const startedAt = performance.now();
   const opened = await openSession(gateway, read, choice);
   if (opened.kind === 'foreign') return answerForeign(gateway, read, choice, opened.fault);
-  const first = await takeSnapshot(gateway, read, opened.session, viewOf(gateway, opened), opened.fault);
+  const first = await takeSnapshot(gateway, read, opened, viewOf(gateway, opened));
   const judged = await judge(gateway, read, opened.session, first);
   if (judged.standing !== undefined) return answerStanding(read, judged.verdict, opened.session, judged.standing);
   return record(gateway, read, opened, judged, performance.now() - startedAt);
