@@ -133,11 +133,7 @@ function endsOf(
   if (outcome === 'compensated' || outcome === 'outcome_unknown') return [];
   const from = ['claimed', 'sending', 'outcome_unknown'] as const;
   const at = { atMs: gateway.now(), why: 'reported' } as const;
-  return [
-    ...(claim === undefined
-      ? []
-      : ([{ op: 'move_claim', link, fence: claim.fence, from, to: outcome, ...at }] as const)),
-  ];
+  return claim === undefined ? [] : [{ op: 'move_claim', link, fence: claim.fence, from, to: outcome, ...at }];
 }
 
 /**

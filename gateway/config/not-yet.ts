@@ -10,7 +10,6 @@ export const NOT_YET: Readonly<Record<string, string>> = {
   'routes.*.openapi': 'OpenAPI routes are not served by this version',
   'routes.*.mcp': 'MCP routes are not served by this version',
   'routes.*.pass': 'paths that are let through unchecked are not served by this version',
-  'routes.*.tools.*.outcome': 'outcomes are not followed by this version',
   licence: 'licences are not enforced by this version',
   workers: 'this version serves from one process',
 };

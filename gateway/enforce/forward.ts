@@ -86,7 +86,10 @@ async function settleWhenKnown(
   upstreamMs: number,
   heldBack: number | undefined,
 ): Promise<CallOutcome> {
-  const read = await readOutcome(allowed, answer, upstreamMs);
+  const answered = await readOutcome(allowed, answer, upstreamMs);
+  // What the backend took on is not yet what it did, where the tool says how to find out.
+  const followed = answered.outcome === 'ran' && allowed.read.loaded.rules.followed.has(allowed.tool.id);
+  const read: Settled = followed ? { ...answered, outcome: 'outcome_unknown', why: 'followed' } : answered;
   return settleOrTryOn(gateway, allowed, heldBack === undefined ? read : { ...read, heldBack });
 }
 

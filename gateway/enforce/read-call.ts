@@ -1,5 +1,5 @@
 import type { Call } from '../../policy/call.ts';
-import { findTool } from '../../policy/catalogue.ts';
+import { findDeclaredUndo, findTool, type Lookup } from '../../policy/catalogue.ts';
 import type { SchemaFault } from '../../policy/schema/walk.ts';
 import { NO_FAULTS, type Tool } from '../../policy/tool.ts';
 import { type CanonicalJson, canonicalize } from '../../receipts/canonical.ts';
@@ -25,7 +25,9 @@ export interface ReadCall {
 export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
   const { members, caller } = request;
   const agent = members.agent ?? (caller.agents.size === 1 ? [...caller.agents][0] : undefined) ?? '';
-  const tool = lookUp(loaded, request.tool, caller.agents.has(agent) ? agent : '');
+  const tool = isEngineUndo(request)
+    ? toolOf(findDeclaredUndo(loaded.catalogue, request.tool))
+    : lookUp(loaded, request.tool, caller.agents.has(agent) ? agent : '');
   // An undo carries exactly what its binding gives; a receipt covers exactly what was checked.
   const fills = members.undoes === undefined && !request.byReceipt;
   const { args, filled } = fills ? fillDefaults(loaded, tool, agent, request.arguments) : asSent(request.arguments);
@@ -68,8 +70,16 @@ function faultsOf(
 }
 
 function lookUp(loaded: Loaded, requested: string, agent: string): Tool | undefined {
-  const found = findTool(loaded.catalogue, requested, agent);
+  return toolOf(findTool(loaded.catalogue, requested, agent));
+}
+
+function toolOf(found: Lookup): Tool | undefined {
   return 'tool' in found ? found.tool : undefined;
+}
+
+/** As row 1 sees it: an undo that the gateway sends need not be in reach of the agent of its step. */
+function isEngineUndo(request: EnforceRequest): boolean {
+  return request.via === 'engine' && request.members.undoes !== undefined;
 }
 
 /** The same call for the agent that its receipt names, where the call names none and the caller may be that agent. */

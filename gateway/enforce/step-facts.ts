@@ -31,7 +31,12 @@ export function stepFactsOf(gateway: Gateway, sid: string, record: StepRecord): 
     labels: body.labels,
     undoAllowed: record.undoAllowed,
     compareField: (field, value) => {
-      if (!record.seen || fields === undefined || !Object.hasOwn(fields, field)) return 'unseen';
+      if (!record.seen || fields === undefined) return 'unseen';
+      if (!Object.hasOwn(fields, field)) {
+        // The result was read: a field that it declares and does not have is seen to be absent.
+        const declared = gateway.loaded.catalogue.tools.get(body.tool)?.result?.declares(field);
+        return declared ? 'other' : 'unseen';
+      }
       return fields[field] === fieldDigest(gateway, sid, record.step, field, value) ? 'equal' : 'other';
     },
     ...(body.undoes === undefined ? {} : { undoes: body.undoes }),

@@ -23,6 +23,8 @@ export interface FollowPlan {
   /** The read's argument; its value is the write's argument, else the result's field, of that name. */
   readonly same: string;
   readonly judge: JudgeFollowed;
+  /** How the read's answer is written. */
+  readonly form: 'json' | 'mcp';
   readonly giveUpAfterMs: number;
 }
 
@@ -56,31 +58,33 @@ export function makeRulePart(config: Config, built: BuiltCatalogue): RulePart {
     })),
     { tenant: config.tenant, windowOf: makeWindows(config.timezone), carryMs: config.sessions.carryMs },
   );
+  const mcp = new Set(config.routes.filter(({ source }) => source.kind === 'mcp').map(({ name }) => name));
+  const formOf: FormOf = (toolId) => (mcp.has(toolId.slice(0, toolId.indexOf('/'))) ? 'mcp' : 'json');
   const reads = new Map(all.map((settings) => [settings.id, [...new Set(usesOf(settings).map(({ tool }) => tool))]]));
   return {
     rules,
     limitsOf: rules.limitsOf,
     reads: (toolId) => reads.get(toolId) ?? NONE,
     watched: makeWatchPlans(built),
-    filters: filtersOf(config, all),
-    followed: followedOf(all),
+    filters: filtersOf(all, formOf),
+    followed: followedOf(all, formOf),
     restored: restoredOf(built),
   };
 }
 
-function filtersOf(config: Config, all: readonly ToolSettings[]): ReadonlyMap<string, AnswerFilter> {
-  const mcp = new Set(config.routes.filter(({ source }) => source.kind === 'mcp').map(({ name }) => name));
+type FormOf = (toolId: string) => 'json' | 'mcp';
+
+function filtersOf(all: readonly ToolSettings[], formOf: FormOf): ReadonlyMap<string, AnswerFilter> {
   const filters = new Map<string, AnswerFilter>();
   for (const settings of all) {
     if (settings.filter === undefined) continue;
-    const server = settings.id.slice(0, settings.id.indexOf('/'));
-    const form = mcp.has(server) ? 'mcp' : 'json';
-    filters.set(settings.id, { filter: compileFilter(settings.filter, resolverOf(settings)), form });
+    const filter = compileFilter(settings.filter, resolverOf(settings));
+    filters.set(settings.id, { filter, form: formOf(settings.id) });
   }
   return filters;
 }
 
-function followedOf(all: readonly ToolSettings[]): ReadonlyMap<string, FollowPlan> {
+function followedOf(all: readonly ToolSettings[], formOf: FormOf): ReadonlyMap<string, FollowPlan> {
   const plans = new Map<string, FollowPlan>();
   for (const settings of all) {
     const { outcome } = settings;
@@ -89,6 +93,7 @@ function followedOf(all: readonly ToolSettings[]): ReadonlyMap<string, FollowPla
       follow: outcome.follow,
       same: outcome.same,
       judge: compileFollowed(outcome, resolverOf(settings)),
+      form: formOf(outcome.follow),
       giveUpAfterMs: (outcome.give_up_after ?? GIVE_UP_AFTER_MINUTES) * 60_000,
     });
   }

@@ -8,6 +8,7 @@ import type { Environment } from '../config/substitute.ts';
 import type { Gateway } from '../gateway.ts';
 import { type OwnKey, readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
+import { OutcomeFollower } from '../runs/outcome-follower.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { Host, urlOf } from './host.ts';
@@ -69,6 +70,8 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
     await host.listen();
     await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
     const upkeep = startUpkeep(gateway, store, log);
+    const follower = new OutcomeFollower(gateway);
+    follower.start();
     return {
       url: host.url,
       gateway,
@@ -80,6 +83,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
         const cutOff = await host.closeServer(DRAIN_MS);
         if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
         clearInterval(upkeep);
+        await follower.stop();
         await audit
           .append({ event: 'config', act: 'stop' })
           .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));
