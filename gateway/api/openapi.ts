@@ -88,6 +88,20 @@ export const API_DESCRIPTION: JsonObject = {
         { requestBody: JSON_BODY(REF('Call')) },
       ),
     },
+    '/v1/receipts': {
+      post: operation(
+        'Say whether a receipt admits one call; spends it where `spend` is true',
+        JSON_ANSWER('A qls-tool-receipt/1, whatever it says', FREE),
+        {
+          requestBody: JSON_BODY({
+            type: 'object',
+            required: ['tool', 'history'],
+            additionalProperties: false,
+            properties: { tool: TEXT, arguments: { type: 'object' }, ...CALL_MEMBERS, spend: { type: 'boolean' } },
+          }),
+        },
+      ),
+    },
     '/v1/outcomes': {
       post: operation('Report what became of a call that the caller ran itself', JSON_ANSWER('The report', FREE), {
         requestBody: JSON_BODY({
