@@ -132,15 +132,15 @@ describe('an upstream that', () => {
   ];
   for (const [name, behaviour, { outcome, status }] of cases) {
     test(`${name} to a write: ${outcome} in the answer, the history and the audit log`, async () => {
-      moody.on('POST /do', behaviour);
+      moody.on('POST /plain', behaviour);
       const session = `up-${++sessions}`;
       const before = moody.seen.length;
-      const answer = await call({ tool: 'do', arguments: { id: 1 }, session });
+      const answer = await call({ tool: 'plain', arguments: { id: 1 }, session });
       const called = answer.json as Called;
       assert.equal(called.outcome, outcome, answer.text);
       assert.equal((await newest(session))['outcome'], outcome);
       assert.equal(audited(session)?.['outcome'], outcome);
-      const proxied = await route('/m/do', { id: 1 }, { 'toolgate-session': `${session}-r` }).catch(
+      const proxied = await route('/m/plain', { id: 1 }, { 'toolgate-session': `${session}-r` }).catch(
         (error: Error) => error,
       );
       if (proxied instanceof Error) assert.equal(name, 'sends half a stream', String(proxied.cause));
@@ -152,6 +152,17 @@ describe('an upstream that', () => {
       assert.equal(moody.seen.length, before + 2, 'each was sent once');
     });
   }
+
+  test('fails again and again gets the same key each time, and no more than a few times', async () => {
+    moody.on('POST /do', (response) => json(response, 500, {}));
+    const before = moody.seen.length;
+    const answer = await call({ tool: 'do', arguments: { id: 1 } });
+    assert.equal((answer.json as Called).outcome, 'outcome_unknown');
+    const sent = moody.seen.slice(before);
+    assert.ok(sent.length >= 1 && sent.length <= 3, `${sent.length} times`);
+    assert.equal(new Set(sent.map(({ headers }) => headerMap(headers).get('idempotency-key'))).size, 1);
+    assert.equal(new Set(sent.map(({ body }) => body.toString())).size, 1);
+  });
 
   test('is not there: the call failed and may be made again', async () => {
     const other = await Moody.start();
