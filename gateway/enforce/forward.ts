@@ -13,7 +13,11 @@ import { releaseClaim, settle } from './settle.ts';
 import type { Settled } from './settled.ts';
 
 /** Sends an allowed call once and stores what became of it. Its claim, begun in `gateway.flights`, is ended here. */
-export async function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+export function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+  return gateway.underWay.track(send(gateway, allowed));
+}
+
+async function send(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
   try {
     return await sendAndSettle(gateway, allowed);
   } catch (error) {
@@ -66,7 +70,7 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
   }
   const { answer } = filtered;
   const heldBack = filtered.kind === 'filtered' ? filtered.heldBack : undefined;
-  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack);
+  const outcome = gateway.underWay.track(settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack));
   return {
     kind: 'forwarded',
     ...(allowed.check === undefined ? {} : { check: allowed.check }),

@@ -13,6 +13,7 @@ import type { Log } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Sessions } from '../sessions.ts';
 import { type CommitResult, type Operation, type Store, StoreFault } from '../store/port.ts';
+import { UnderWay } from '../under-way.ts';
 
 /** Sessions that are kept in memory. One that is not is read from the store. */
 const LIVE_SESSIONS = 20_000;
@@ -97,6 +98,7 @@ export function makeGateway(
     random: (length) => randomBytes(length),
     storeIsUp: () => health.isUp,
     stopping,
+    underWay: new UnderWay(),
     keyed: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
   };
 }
