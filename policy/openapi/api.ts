@@ -60,9 +60,12 @@ export interface Api {
 
 /** Thrown for a document that cannot be loaded; the message says what is wrong and where. */
 export class ApiError extends Error {
-  readonly code: 'api_invalid' | 'api_clash';
-  constructor(code: 'api_invalid' | 'api_clash', message: string) {
+  readonly code: ApiErrorCode;
+  constructor(code: ApiErrorCode, message: string) {
     super(message);
     this.code = code;
   }
 }
+
+/** `api_unpinned` and `api_changed`: a document whose digest is not known, or another than is known. */
+export type ApiErrorCode = 'api_invalid' | 'api_clash' | 'api_unpinned' | 'api_changed';

@@ -152,7 +152,13 @@ class ApiReader {
     if (other !== undefined) refuseClash(selectable, other);
     this.#names.set(name, selectable);
     this.operations.push(
-      new LazyOperation(this.#document, selectable, operation, { parameters: usable, body, partial, left: [] }, this.#swagger),
+      new LazyOperation(
+        this.#document,
+        selectable,
+        operation,
+        { parameters: usable, body, partial, left: [] },
+        this.#swagger,
+      ),
     );
     return undefined;
   }
