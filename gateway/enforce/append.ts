@@ -8,10 +8,13 @@ import { entryLink } from '../../receipts/history-links.ts';
 import { MAX_TOOL_LENGTH } from '../../receipts/history-parse.ts';
 import type { Gateway } from '../gateway.ts';
 import { newestLate } from '../late-reports.ts';
+import { NO_EFFECTS } from '../runs/outcome-effects.ts';
 import type { Operation, SessionRecord } from '../store/port.ts';
 import type { OpenedSession } from './choose-session.ts';
 import type { ReadCall } from './read-call.ts';
+import { reportedMoves } from './settle.ts';
 import { bindArguments } from './undo-arguments.ts';
+import { endHolds } from './usage.ts';
 
 export type InSession = Extract<OpenedSession, { kind: 'session' }>;
 
@@ -40,10 +43,13 @@ export function viewOf(gateway: Gateway, opened: InSession): SessionView {
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
   });
-  return (opened.compensated ?? []).reduce(
-    (after, { tool: undone, ...report }) =>
-      undone === undefined ? after : reportToView(after, { ...report, tool: undone }),
-    reported,
+  const { reports, alsoChange } = opened.effects ?? NO_EFFECTS;
+  return alsoChange(
+    reports.reduce(
+      (after, { tool: undone, ...report }) =>
+        undone === undefined ? after : reportToView(after, { ...report, tool: undone }),
+      reported,
+    ),
   );
 }
 
@@ -95,7 +101,8 @@ export function appendEntry(
     version: session.isNew ? before.version : before.version + 1,
     usedAtMs: at,
   };
-  return { body, link, linkText, record, operations: operationsOf(read, opened, verdict, body, linkText, record) };
+  const operations = [...operationsOf(read, opened, verdict, body, linkText, record), ...endedBy(gateway, opened)];
+  return { body, link, linkText, record, operations };
 }
 
 function operationsOf(
@@ -142,18 +149,21 @@ function operationsOf(
   return operations;
 }
 
-/** What a carried history newly reports; of an undo it also says whether its step is undone, or may be undone again. */
+/** What a carried history newly reports, and what follows from it for other steps and for the run. */
 function adoptedOperations(opened: InSession, sid: string, adopted: LateReport): readonly Operation[] {
-  const { believed, adoptedTool, compensated = [] } = opened;
-  const undoes = adoptedTool?.undoes;
-  const undone = compensated.map(
+  const { believed, effects = NO_EFFECTS } = opened;
+  const followed = effects.reports.map(
     ({ step, after }): Operation => ({ op: 'report_step', sid, step, outcome: after, seen: true }),
   );
-  const reopened: Operation[] =
-    believed && undoes !== undefined && adopted.outcome === 'failed'
-      ? [{ op: 'mark_undo', sid, step: undoes, undoAllowed: false }]
-      : [];
-  return [{ op: 'report_step', sid, seen: believed, ...adopted }, ...undone, ...reopened];
+  return [{ op: 'report_step', sid, seen: believed, ...adopted }, ...followed, ...effects.operations];
+}
+
+/** The end of the claim of a call that its caller ran itself, and of what it holds. */
+function endedBy(gateway: Gateway, { adopted, adoptedClaim: claim, believed }: InSession): readonly Operation[] {
+  if (adopted === undefined || claim === undefined || !believed) return [];
+  const { outcome } = adopted;
+  const known = outcome === 'compensated' ? 'ran' : outcome;
+  return [...reportedMoves(gateway, claim, outcome), ...endHolds(gateway.loaded, claim.tool, claim.link, known)];
 }
 
 /** What of the call its undo will bind, kept where there is any. */
@@ -164,8 +174,9 @@ function boundByArguments(read: ReadCall, verdict: Verdict): string | undefined 
 
 function lateReportsOf(opened: InSession): readonly LateReport[] {
   const { late, session } = opened;
-  const undone = (opened.compensated ?? []).map(({ step, after }) => ({ step, outcome: after }));
-  const kept = newestLate([...session.record.lateReports, ...undone]);
+  const followed = (opened.effects?.reports ?? []).filter(({ quiet }) => quiet !== true);
+  const told = followed.map(({ step, after }) => ({ step, outcome: after }));
+  const kept = newestLate([...session.record.lateReports, ...told]);
   return late === undefined ? kept : newestLate([...kept, late]);
 }
 

@@ -1,15 +1,21 @@
 import { carryOver, EMPTY_CARRIED, openView } from '../../policy/session.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
-import { type Entry, entryReport, HistoryFault, type LateReport, type Report } from '../../receipts/history.ts';
+import {
+  type Entry,
+  entryReport,
+  HistoryFault,
+  type LateReport,
+  type Outcome,
+  type Report,
+} from '../../receipts/history.ts';
 import { compareHead, historyHead } from '../../receipts/history-head.ts';
 import { parseHistory } from '../../receipts/history-parse.ts';
 import { contradictsReport } from '../../receipts/history-reports.ts';
 import { type VerifiedHistory, verifyHistory } from '../../receipts/history-verify.ts';
-import { compensatedBy } from '../compensated-step.ts';
 import type { Gateway } from '../gateway.ts';
-import type { StepReport } from '../session-reports.ts';
+import { type Effects, effectsOf } from '../runs/outcome-effects.ts';
 import { newSession, type Session } from '../sessions.ts';
-import type { SessionKey, SessionRecord } from '../store/port.ts';
+import type { ClaimRecord, SessionKey, SessionRecord } from '../store/port.ts';
 import type { ReadCall } from './read-call.ts';
 
 /** The session that a request asks for, before anything is read from the store. */
@@ -75,8 +81,10 @@ export type OpenedSession =
       readonly adopted?: LateReport;
       /** The entry that it is of. */
       readonly adoptedTool?: Pick<Entry, 'tool' | 'run' | 'undoes'>;
-      /** The step that it undid, where it says that an undo ran and is believed. */
-      readonly compensated?: readonly StepReport[];
+      /** Its claim: the caller runs it itself. */
+      readonly adoptedClaim?: ClaimRecord;
+      /** What follows from it for the run of its step, where it is believed. */
+      readonly effects?: Effects;
       /** Whether this caller is believed for it: a host is, for calls that it ran itself. */
       readonly believed: boolean;
       /** The session of which a second line was seen; it is frozen, whatever becomes of the call. */
@@ -119,10 +127,9 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
     // Nobody but the gateway says what became of a call that the gateway forwards; a read has no claim to tell by.
     const claim = await gateway.store.findClaim({ link: found.record.head?.link ?? '' });
     const [kept] = await gateway.store.findSteps(found.record.sid, [step]);
-    if (claim === undefined && kept?.forwarded === false) {
+    if (claim?.runBy === 'host' || (claim === undefined && kept?.forwarded === false)) {
       const adopted = { step, ...carried, outcome: carried.outcome };
-      const undid = believed && carried.outcome === 'ran' ? last.undoes : undefined;
-      const compensated = undid === undefined ? {} : { compensated: await compensatedBy(gateway, found, undid) };
+      const effects = believed ? { effects: await adoptedEffects(gateway, found, last, carried.outcome) } : {};
       return {
         kind: 'session',
         session: found,
@@ -130,7 +137,8 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
         adopted,
         adoptedTool: last,
         believed,
-        ...compensated,
+        ...(claim === undefined ? {} : { adoptedClaim: claim }),
+        ...effects,
       };
     }
   }
@@ -140,6 +148,18 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
   const more = known.outcome !== undefined && known.outcome !== carried.outcome;
   const late = more ? { late: { step, ...known, outcome: known.outcome } } : {};
   return { kind: 'session', session: found, prevReport: carried, believed, ...late };
+}
+
+function adoptedEffects(gateway: Gateway, session: Session, entry: Entry, outcome: Outcome): Promise<Effects> {
+  const { step, run, undoes } = entry;
+  return effectsOf(gateway, session, {
+    step,
+    tool: gateway.loaded.catalogue.tools.get(entry.tool),
+    outcome,
+    late: true,
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
+  });
 }
 
 /** What the store's row says against the choice. */
