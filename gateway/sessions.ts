@@ -58,6 +58,15 @@ export class Sessions {
     return record === undefined ? undefined : this.keep(record);
   }
 
+  /**
+   * As `find`, for what no commit of a version holds to: where other replicas write too, the store is asked, since the
+   * copy in memory may be behind.
+   */
+  async findNow(key: SessionKey): Promise<Session | undefined> {
+    if (this.#store.kind !== 'sqlite') this.forget(key);
+    return this.find(key);
+  }
+
   /** The session of a key, where it is in memory. */
   peek(key: SessionKey): Session | undefined {
     return this.#live.get(nameOf(key));

@@ -89,7 +89,7 @@ export type OpenedSession =
  * its caller carries over; the old one's head stays where it is.
  */
 export async function openSession(gateway: Gateway, read: ReadCall, choice: SessionChoice): Promise<OpenedSession> {
-  const found = choice.fresh ? undefined : await gateway.sessions.find(choice.key);
+  const found = choice.fresh ? undefined : await findFor(gateway, choice);
   if (choice.fault !== undefined) return restart(gateway, read, choice, choice.fault);
   if (found === undefined) {
     if (choice.carried !== undefined) {
@@ -125,6 +125,14 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
   const more = known.outcome !== undefined && known.outcome !== carried.outcome;
   const late = more ? { late: { step, ...known, outcome: known.outcome } } : {};
   return { kind: 'session', session: found, prevReport: carried, believed, ...late };
+}
+
+/**
+ * What a carried history is held against must be the store's own row: a copy that another replica has gone on from would
+ * make an honest history a fork. A held one is held to its version by the commit.
+ */
+function findFor({ sessions }: Gateway, { key, mode }: SessionChoice): Promise<Session | undefined> {
+  return mode === 'carried' ? sessions.findNow(key) : sessions.find(key);
 }
 
 /** What the store's row says against the choice. */
