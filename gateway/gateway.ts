@@ -1,6 +1,7 @@
 import type { Crypto } from '../receipts/crypto.ts';
 import type { VerifiedCache } from '../receipts/history-verify.ts';
 import type { AuditLog } from './audit/audit-log.ts';
+import type { Bell, Flights } from './flights.ts';
 import type { Loaded } from './loaded.ts';
 import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
@@ -19,8 +20,16 @@ export interface Gateway {
   readonly metrics: Metrics;
   readonly log: Log;
   readonly crypto: Crypto;
-  /** Names this process among replicas: owner of claims, name of its audit chain. */
+  /**
+   * Owner of the claims and runs that this process is at work on: the name of its audit chain, which a restart keeps, and
+   * behind a `~` one of this start alone, so that a restarted gateway never passes for the process that died.
+   */
   readonly replica: string;
+  /** How long an owner may be silent before its claims are somebody else's to settle, in milliseconds. */
+  readonly leaseMs: number;
+  readonly flights: Flights;
+  /** Rung where a run may have something to undo. */
+  readonly undoWork: Bell;
   /** Fires when the process is about to end. */
   readonly stopping: AbortSignal;
   /** Milliseconds since 1970. */

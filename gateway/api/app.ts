@@ -81,7 +81,8 @@ function problemOf(error: Error, env: ApiBindings): Problem {
 async function write(exchange: EdgeExchange, response: Response): Promise<void> {
   const body = new Uint8Array(await response.arrayBuffer());
   const headers: string[] = [];
-  for (const [name, value] of response.headers) headers.push(name, value);
+  for (const [name, value] of response.headers) if (name !== 'content-length') headers.push(name, value);
+  // Once: two lengths, alike or not, are what strict clients refuse (RFC 9112 section 6.3).
   headers.push('content-length', String(body.byteLength));
   exchange.answer({ status: response.status, headers, body });
 }

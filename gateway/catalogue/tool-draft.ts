@@ -1,3 +1,4 @@
+import { pathFault } from '../../policy/conditions/literals.ts';
 import type { CompiledSchema } from '../../policy/schema/compile.ts';
 import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
@@ -102,6 +103,13 @@ export function checkArgument(
     part,
   );
   return false;
+}
+
+/** Tells a path that is none; true where it is one. */
+export function checkPath(drafts: Drafts, text: string, path: ConfigPath): boolean {
+  const fault = pathFault(text);
+  if (fault !== undefined) drafts.log.error('condition_form', path, fault);
+  return fault === undefined;
 }
 
 /** Names of the arguments that a call cannot leave out. */

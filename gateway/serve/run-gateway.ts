@@ -5,10 +5,13 @@ import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import type { Config } from '../config/config.ts';
 import type { Problem as ConfigProblem } from '../config/problem.ts';
 import type { Environment } from '../config/substitute.ts';
+import { refuseFaultPoints } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { type OwnKey, readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
 import { OutcomeFollower } from '../runs/outcome-follower.ts';
+import { Recovery } from '../runs/recovery.ts';
+import { UndoEngine } from '../runs/undo-engine.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { Host, urlOf } from './host.ts';
@@ -16,7 +19,6 @@ import { makeGateway, openAudit, StoreHealth } from './services.ts';
 import { auditFault, signingFault, storeFault } from './start-fault.ts';
 import { Surface } from './surface.ts';
 import { readTls } from './tls.ts';
-import { startUpkeep } from './upkeep.ts';
 import { readWhole, type WholeConfig } from './whole-config.ts';
 
 /** A gateway that takes calls. */
@@ -41,6 +43,8 @@ export interface RunOptions {
   readonly configFile: string;
   readonly env: Environment;
   readonly log: Log;
+  /** How long this process may be silent before another replica ends what it was at work on. Default: 30 s. */
+  readonly leaseMs?: number;
 }
 
 /** How long accepted calls may take to end. */
@@ -49,6 +53,7 @@ const DRAIN_MS = 30_000;
 /** Starts a gateway from its config file. Throws `ConfigRefused`, or `StartFault` where what the config names cannot be used. */
 export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   const { log, env } = options;
+  refuseFaultPoints(env);
   const whole = await readWhole(options.configFile, env);
   const { config } = whole;
   const tls = await readTls(config);
@@ -64,14 +69,14 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
     });
     closing.unshift(() => audit.close());
     const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port));
-    const gateway = makeGateway(surface.loaded, { store, audit }, log, health, stopping.signal);
+    const services = { store, audit, leaseMs: options.leaseMs };
+    const gateway = makeGateway(surface.loaded, services, log, health, stopping.signal);
     const host = new Host({ gateway, surface, signing, env, tls });
     closing.unshift(() => host.surface.close());
     await host.listen();
     await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
-    const upkeep = startUpkeep(gateway, store, log);
-    const follower = new OutcomeFollower(gateway);
-    follower.start();
+    const beside = [new Recovery(gateway), new UndoEngine(gateway), new OutcomeFollower(gateway)];
+    for (const work of beside) work.start();
     return {
       url: host.url,
       gateway,
@@ -82,8 +87,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
         if (lameDuckMs > 0) await pause(lameDuckMs);
         const cutOff = await host.closeServer(DRAIN_MS);
         if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
-        clearInterval(upkeep);
-        await follower.stop();
+        await Promise.all(beside.map((work) => work.stop()));
         await audit
           .append({ event: 'config', act: 'stop' })
           .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));

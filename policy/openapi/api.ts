@@ -1,4 +1,3 @@
-import type { JsonObject } from '../../receipts/json-value.ts';
 import type { CompiledSchema } from '../schema/compile.ts';
 import type { Operation } from './operation.ts';
 
@@ -54,10 +53,4 @@ export class ApiError extends Error {
     super(message);
     this.code = code;
   }
-}
-
-/** One `properties` schema under construction. */
-export interface InputParts {
-  readonly properties: Map<string, JsonObject | boolean>;
-  readonly required: Set<string>;
 }

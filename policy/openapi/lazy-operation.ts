@@ -1,14 +1,15 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
-import { isObject, isSchema, member } from '../schema/dialect.ts';
+import { isObject, member } from '../schema/dialect.ts';
 import type { SchemaDocument, Scope } from '../schema/document.ts';
 import { TEXT_KIND, type ValueKind } from '../schema/kinds.ts';
 import type { ApiOperation } from './api.ts';
-import { type BodySource, compileBody, flatBody, isJsonType, readFields } from './body.ts';
+import { type BodySource, compileBody, flatBody, readFields } from './body.ts';
 import type { FormField, OperationBody, Parameter } from './operation.ts';
 import type { ParameterSource } from './parameters.ts';
+import { readResult } from './result.ts';
 import type { Selectable } from './selection.ts';
-import { follow, type Located, listOf, objectOf, textOf } from './source.ts';
+import { type Located, listOf, objectOf, textOf } from './source.ts';
 
 /** What of the document an operation is made of. */
 export interface OperationSources {
@@ -91,10 +92,11 @@ function makeOperation(document: SchemaDocument, { parameters, body }: Operation
   const properties: Record<string, JsonValue> = {};
   const required: string[] = [];
   const named = nameArguments(parameters);
-  for (const [argument, { schema, scope, required: isRequired }] of named) {
-    document.adopt(schema, scope);
+  for (const [argument, parameter] of named) {
+    const schema = describedSchema(parameter);
+    document.adopt(schema, parameter.scope);
     properties[argument] = schema;
-    if (isRequired) required.push(argument);
+    if (parameter.required) required.push(argument);
   }
   const taken = new Set(Object.keys(properties));
   const placed = body === undefined ? undefined : placeBody(document, body, taken);
@@ -109,6 +111,13 @@ function makeOperation(document: SchemaDocument, { parameters, body }: Operation
     body: hasBody ? new LazyBody(placed) : undefined,
     input,
   };
+}
+
+/** Documents describe a parameter beside its schema; a tool's arguments are described in it. */
+function describedSchema({ schema, description }: ParameterSource): JsonObject | boolean {
+  if (description === undefined || !isObject(schema)) return schema;
+  if (Object.hasOwn(schema, '$ref') || Object.hasOwn(schema, 'description')) return schema;
+  return { ...schema, description };
 }
 
 /** One argument name per parameter: its own, with the place behind it where the document gives one name twice. */
@@ -226,25 +235,3 @@ class LazyBody implements OperationBody {
 }
 
 const NO_FIELDS: ReadonlyMap<string, FormField> = new Map();
-
-/** The schema of the first successful answer that is JSON. */
-function readResult(document: SchemaDocument, operation: Located, swagger: boolean): CompiledSchema | undefined {
-  const responses = objectOf(operation.value, 'responses') ?? {};
-  const codes = Object.keys(responses)
-    .filter((code) => /^2(?:\d\d|XX)$/i.test(code))
-    .sort();
-  for (const code of codes) {
-    const response = follow(document, member(responses, code), operation.scope);
-    if (response === undefined) continue;
-    let schema: JsonValue | undefined;
-    if (swagger) schema = member(response.value, 'schema');
-    else {
-      const media = Object.entries(objectOf(response.value, 'content') ?? {}).find(([type]) => isJsonType(type))?.[1];
-      schema = isObject(media) ? member(media, 'schema') : undefined;
-    }
-    if (!isSchema(schema)) continue;
-    document.adopt(schema, response.scope);
-    return compileSchema(schema, { document, base: response.scope.base, direction: 'response' });
-  }
-  return undefined;
-}

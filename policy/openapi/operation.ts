@@ -109,7 +109,9 @@ export function plainOperation(call: PlainCall): Operation {
 
 function plain(name: string, place: 'path' | 'query', input: CompiledSchema | undefined): Parameter {
   const kind = input?.kindOf(name) ?? TEXT_KIND;
-  const nested = kind.isObject;
+  const item = kind.isArray ? kind.item() : undefined;
+  // What no style can spell is carried as JSON text.
+  const nested = kind.isObject || item?.isObject === true || item?.isArray === true;
   const style = place === 'path' ? 'simple' : nested ? 'json' : 'form';
   return { name, argument: name, place, style, explode: place === 'query', required: false, kind };
 }

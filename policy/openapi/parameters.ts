@@ -13,6 +13,7 @@ export interface ParameterSource {
   readonly required: boolean;
   readonly schema: JsonObject | boolean;
   readonly scope: Scope;
+  readonly description: string | undefined;
 }
 
 /** A body parameter or form field of Swagger 2.0. */
@@ -82,11 +83,21 @@ function readParameter(
   place: ParameterPlace,
   partial: string[],
 ): ParameterSource {
+  const description = textOf(value, 'description');
   const required = place === 'path' || member(value, 'required') === true;
   const content = Object.values(objectOf(value, 'content') ?? {})[0];
   if (content !== undefined) {
     const schema = isObject(content) ? member(content, 'schema') : undefined;
-    return { name, place, style: 'json', explode: false, required, schema: isSchema(schema) ? schema : true, scope };
+    return {
+      name,
+      place,
+      style: 'json',
+      explode: false,
+      required,
+      schema: isSchema(schema) ? schema : true,
+      scope,
+      description,
+    };
   }
   const schema = member(value, 'schema');
   if (!isSchema(schema)) return readSwaggerParameter(value, scope, name, place, required);
@@ -105,6 +116,7 @@ function readParameter(
     required,
     schema,
     scope,
+    description,
   };
 }
 
@@ -126,10 +138,16 @@ function readSwaggerParameter(
   required: boolean,
 ): ParameterSource {
   const members = Object.entries(value).filter(([key]) => !PARAMETER_MEMBERS.has(key));
-  const described = textOf(value, 'description');
-  const schema = Object.fromEntries(
-    described === undefined ? members : [...members, ['description', described] as const],
-  );
+  const schema = Object.fromEntries(members);
+  const description = textOf(value, 'description');
   const csv = { style: DEFAULT_STYLES[place], explode: false };
-  return { name, place, required, schema, scope, ...(SWAGGER_STYLES[textOf(value, 'collectionFormat') ?? ''] ?? csv) };
+  return {
+    name,
+    place,
+    required,
+    schema,
+    scope,
+    description,
+    ...(SWAGGER_STYLES[textOf(value, 'collectionFormat') ?? ''] ?? csv),
+  };
 }

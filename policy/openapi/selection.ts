@@ -10,7 +10,7 @@ export interface Selectable {
 }
 
 /** Whether a text matches a glob, in which `*` stands for any text. Linear in both, times at most the stars. */
-export function matchesGlob(glob: string, text: string): boolean {
+function matchesGlob(glob: string, text: string): boolean {
   const parts = glob.split('*');
   const first = parts[0] ?? '';
   if (parts.length === 1) return glob === text;
@@ -27,7 +27,7 @@ export function matchesGlob(glob: string, text: string): boolean {
 }
 
 /** Whether one pattern of `include` or `exclude` takes an operation. */
-export function matchesPattern(pattern: string, operation: Selectable): boolean {
+function matchesPattern(pattern: string, operation: Selectable): boolean {
   if (pattern.startsWith('tag:')) return operation.tags.some((tag) => matchesGlob(pattern.slice(4), tag));
   if (/\s\//.test(pattern) || pattern.startsWith('/')) {
     const [method, path] = pattern.startsWith('/') ? ['*', pattern] : splitOnce(pattern);
