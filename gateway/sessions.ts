@@ -65,6 +65,15 @@ export class Sessions {
     return record === undefined ? undefined : this.keep(record);
   }
 
+  /**
+   * As `find`, for what no commit of a version holds to: where other replicas write too, the store is asked, since the
+   * copy in memory may be behind.
+   */
+  async findNow(key: SessionKey): Promise<Session | undefined> {
+    if (this.#store.kind !== 'sqlite') this.forget(key);
+    return this.find(key);
+  }
+
   /** As `find`, for a call that need not have the store up to date: entries that ride along stay in memory. */
   async findRiding(key: SessionKey): Promise<Session | undefined> {
     return this.#behind.get(nameOf(key))?.session ?? this.#live.get(nameOf(key)) ?? this.find(key);

@@ -67,8 +67,17 @@ async function decideOnce(gateway: Gateway, read: ReadCall, choice: SessionChoic
   if (opened.kind === 'foreign') return answerForeign(gateway, read, choice, opened.fault);
   const first = await takeSnapshot(gateway, read, opened, viewOf(gateway, opened));
   const judged = await judge(gateway, read, opened.session, first);
-  if (judged.standing !== undefined) return answerStanding(read, judged.verdict, opened.session, judged.standing);
+  if (judged.standing !== undefined) {
+    // Nothing is stored here that would tell a copy which another replica has gone on from.
+    if (!(await isCurrent(gateway, opened.session))) return 'moved';
+    return answerStanding(read, judged.verdict, opened.session, judged.standing);
+  }
   return record(gateway, read, opened, judged, performance.now() - startedAt);
+}
+
+/** Whether a session in memory is as it stands in the store. */
+async function isCurrent(gateway: Gateway, { record }: Session): Promise<boolean> {
+  return (await gateway.sessions.findNow(record))?.record.version === record.version;
 }
 
 interface Judged {
