@@ -178,6 +178,11 @@ export const API_DESCRIPTION: JsonObject = {
         parameters: [{ name: 'state', in: 'query', schema: { enum: ['pending', 'approved', 'denied', 'spent'] } }],
       }),
     },
+    '/v1/confirmations/{id}': {
+      get: operation('One confirmation, with what a person must see', JSON_ANSWER('The confirmation', FREE), {
+        parameters: [ID],
+      }),
+    },
     '/v1/confirmations/{id}/approve': {
       post: operation('Approve a held call', JSON_ANSWER('The decision', FREE), { parameters: [ID] }),
     },
