@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createPublicKey } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -132,7 +133,15 @@ describe('writes are refused, nothing is forwarded, the log says why, and the ga
     const logs = join(served.folder, 'logs', 'audit.jsonl');
     assert.equal(await served.end('SIGTERM'), 0, served.log());
     const main = fileURLToPath(new URL('../../gateway/cli/main.ts', import.meta.url));
-    const verified = spawnSync(process.execPath, [main, 'audit', 'verify', logs], { encoding: 'utf8' });
+    const key = join(served.folder, 'gateway.pub');
+    const pem = createPublicKey(readFileSync(join(served.folder, 'gateway.pem'))).export({
+      type: 'spki',
+      format: 'pem',
+    });
+    writeFileSync(key, pem);
+    const verified = spawnSync(process.execPath, [main, 'audit', 'verify', logs, '--public-key', key], {
+      encoding: 'utf8',
+    });
     assert.equal(verified.status, 0, verified.stdout + verified.stderr);
     const lines = readFileSync(logs, 'utf8')
       .trim()
