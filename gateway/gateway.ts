@@ -40,8 +40,6 @@ export interface Gateway {
   readonly random: (length: number) => Uint8Array;
   /** `store.commit`, with note taken of whether the store can be reached. */
   readonly commit: (operations: readonly Operation[]) => Promise<CommitResult>;
-  /** Commits without anybody waiting: for what a crash may lose. A failure forgets the sessions in memory. */
-  readonly commitLater: (operations: readonly Operation[]) => void;
   /** Whether the last commit went through. */
   readonly storeIsUp: () => boolean;
   /** HMAC-SHA-256 under the store's secret, base64url: digests of values, and keys sent upstream. */

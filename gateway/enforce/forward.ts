@@ -9,7 +9,8 @@ import type { Allowed } from './allowed.ts';
 import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
 import { headerOf, outcomeOfAnswer } from './outcome-of.ts';
 import { sendCall } from './send.ts';
-import { releaseClaim, type Settled, settle } from './settle.ts';
+import { releaseClaim, settle } from './settle.ts';
+import type { Settled } from './settled.ts';
 
 /** Sends an allowed call once and stores what became of it. Its claim, begun in `gateway.flights`, is ended here. */
 export function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
@@ -83,9 +84,9 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
 
 /** The decision is in the log before anything is sent; where it cannot be, the claim is let go and nothing is sent. */
 async function writeDecision(gateway: Gateway, allowed: Allowed): Promise<void> {
-  if (allowed.line === undefined) return;
+  if (allowed.line === undefined && allowed.logged === undefined) return;
   try {
-    await gateway.audit.write(allowed.line);
+    await (allowed.line === undefined ? allowed.logged : gateway.audit.write(allowed.line));
   } catch (error) {
     await releaseClaim(gateway, allowed, 'audit_unavailable');
     throw error;

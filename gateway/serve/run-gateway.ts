@@ -86,6 +86,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
         stopping.abort();
         if (lameDuckMs > 0) await pause(lameDuckMs);
         const cutOff = await host.closeServer(DRAIN_MS);
+        gateway.sessions.flushAll();
         if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
         // What a client hung up on is under way all the same, and its outcome has to be stored.
         const left = await gateway.underWay.idle(DRAIN_MS);

@@ -67,7 +67,7 @@ export function makeGateway(
 ): Gateway {
   const { store, audit } = services;
   const secret = createSecretKey(store.secret());
-  const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS);
+  const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS, (operations) => store.enqueue(operations));
   const metrics = new Metrics({
     storeCounts: () => store.countOpen(Date.now()),
     storeIsUp: () => health.isUp,
@@ -96,7 +96,6 @@ export function makeGateway(
     undoWork: new Bell(),
     now: Date.now,
     random: (length) => randomBytes(length),
-    commitLater: (operations) => store.enqueue(operations),
     storeIsUp: () => health.isUp,
     stopping,
     underWay: new UnderWay(),
