@@ -117,7 +117,10 @@ export const API_DESCRIPTION: JsonObject = {
           type: 'object',
           required: ['outcome', 'reason'],
           additionalProperties: false,
-          properties: { outcome: { enum: ['ran', 'failed'] }, reason: { type: 'string', minLength: 1, maxLength: 500 } },
+          properties: {
+            outcome: { enum: ['ran', 'failed'] },
+            reason: { type: 'string', minLength: 1, maxLength: 500 },
+          },
         }),
       }),
     },

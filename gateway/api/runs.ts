@@ -71,7 +71,12 @@ export async function postSettleUndo(env: ApiBindings, id: string): Promise<Resp
   const as = requireText(body, 'as');
   if (!isSettlement(as)) throw badMember('as', `must be one of ${UNDO_SETTLEMENTS.join(', ')}`);
   const { run, session } = await findRun(env, id, { caller: requireText(body, 'caller') });
-  const said = { step: requireStep(body, 'step'), as, reason: requireText(body, 'reason').slice(0, MAX_REASON), approver };
+  const said = {
+    step: requireStep(body, 'step'),
+    as,
+    reason: requireText(body, 'reason').slice(0, MAX_REASON),
+    approver,
+  };
   const settled = await settleUndo(env.gateway, run, session, said);
   if (!settled) throw new ApiProblem(fault('conflict', 'no undo of that step waits for a person now'));
   return answerNow(env, run, session);
@@ -125,4 +130,3 @@ async function answerNow(env: ApiBindings, { caller, run }: RunRecord, session: 
   if (now === undefined) throw new ApiProblem(fault('not_found', 'the run is no longer kept'));
   return jsonAnswer(await renderRun(env.gateway, now, session));
 }
-
