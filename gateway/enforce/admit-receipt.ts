@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
-import { openView } from '../../policy/session.ts';
+import { openView, runOf } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
@@ -8,9 +8,7 @@ import type { JsonObject } from '../../receipts/json-value.ts';
 import {
   evaluateReceipt,
   type ReceiptCall,
-  type ReceiptClaim,
   type ReceiptEvaluation,
-  type ReceiptFacts,
   readReceipt,
   type VerifiedReceipt,
 } from '../../receipts/receipt.ts';
@@ -19,9 +17,10 @@ import type { Gateway } from '../gateway.ts';
 import { newSession, type Session } from '../sessions.ts';
 import { type ClaimRecord, type Conflict, type Operation, type SessionKey, StoreFault } from '../store/port.ts';
 import type { Allowed, Place } from './allowed.ts';
-import { isResendSafe, LEASE_MS, makeClaim, replayClaim } from './claims.ts';
-import { KEY_IN_FLIGHT, SESSION_BUSY } from './problems.ts';
+import { LEASE_MS, makeClaim, replayClaim } from './claims.ts';
+import { KEY_IN_FLIGHT, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import { forAgent, type ReadCall } from './read-call.ts';
+import { readReceiptFacts } from './receipt-facts.ts';
 import { enforceBeforeSending } from './receipt-limits.ts';
 import { holdsOf } from './usage.ts';
 
@@ -40,12 +39,27 @@ export function receiptOf(read: ReadCall): ReadCall['request']['receipt'] {
  * `spend: false` nothing is written but the decision's line.
  */
 export async function admitReceipt(gateway: Gateway, asked: ReadCall, spend: boolean): Promise<Admitted> {
-  const read = forAgent(asked, agentOfReceipt(asked));
+  const read = asReceiptAgent(asked);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const admitted = await admitOnce(gateway, read, spend);
     if (admitted !== 'moved') return admitted;
   }
   return { kind: 'problem', problem: SESSION_BUSY };
+}
+
+/**
+ * The call as the agent that its receipt names, where the call itself names none. Where the caller may not be that agent,
+ * as any that reaches the tool: what is wrong is then the receipt's agent, and not that there is no such tool.
+ */
+function asReceiptAgent(asked: ReadCall): ReadCall {
+  const named = agentOfReceipt(asked);
+  const { agents } = asked.request.caller;
+  if (named === undefined || agents.has(named)) return forAgent(asked, named);
+  for (const agent of agents) {
+    const read = forAgent(asked, agent);
+    if (read.tool !== undefined) return read;
+  }
+  return asked;
 }
 
 /** The agent that the receipt's own entry names, for a call that names none; read before anything of it is believed. */
@@ -74,14 +88,17 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const { history } = found.verified;
   const key: SessionKey = { issuer: history.issuer, caller: request.caller.name, session: history.session };
   const own = history.issuer === loaded.issuer;
-  const session = await gateway.sessions.find(key);
+  const session = await findNow(gateway, key);
   const link = encodeBase64url(found.link);
   const claim = await gateway.store.findClaim({ link });
   const tool = read.tool;
-  const facts = await factsOf(gateway, read, found, session, claim, own);
-  const evaluated = evaluateReceipt(gateway.crypto, found, call, facts);
-  if (evaluated.answer.detail['fault'] === 'forked') await freeze(gateway, read, found, session);
+  const known = await readReceiptFacts(gateway, read, found, { session, claim, own });
+  const evaluated = evaluateReceipt(gateway.crypto, found, call, known.facts);
+  const { fault } = evaluated.answer.detail;
+  if (fault === 'forked' || fault === 'link') await freeze(gateway, read, found, session);
   if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
+  const ended = evaluated.handling === 'replay' ? undefined : endedRun(found, session, own);
+  if (ended !== undefined) return tell(gateway, read, heldBack(evaluated.answer, ended));
   const counts = claim === undefined ? !own : claim.state === 'failed';
   const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
   if ('held' in enforced) return tell(gateway, read, heldBack(evaluated.answer, enforced.held));
@@ -90,12 +107,17 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
     return tell(gateway, read, evaluated.answer);
   }
   if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
-  if (evaluated.handling === 'replay' && claim !== undefined) return replayClaim(gateway, read, claim);
+  if (evaluated.handling === 'replay' && claim !== undefined) {
+    const replayed = await replayClaim(gateway, read, claim);
+    if (replayed.kind === 'problem') return replayed;
+    return { ...replayed, session: history.session, receipt: evaluated.answer };
+  }
   const place = placeOf(found, key, session, link, own);
   const holds = counts && loaded.receipts.enforce.has('limits') ? enforced : undefined;
   const answers = enforced.snapshot.answers ?? [];
   const checkMs = performance.now() - startedAt;
-  return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs });
+  const { undoneLink } = known;
+  return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs, undoneLink });
 }
 
 function receiptCall(read: ReadCall): ReceiptCall {
@@ -108,51 +130,18 @@ function receiptCall(read: ReadCall): ReceiptCall {
   };
 }
 
-async function factsOf(
-  gateway: Gateway,
-  read: ReadCall,
-  receipt: VerifiedReceipt,
-  session: Session | undefined,
-  claim: ClaimRecord | undefined,
-  own: boolean,
-): Promise<ReceiptFacts> {
-  const { entry, verified } = receipt;
-  const { tool, loaded, request } = read;
-  const knownLinks = new Map<number, string>();
-  const steps = entry.step === 0 ? [0] : [entry.step - 1, entry.step];
-  if (session !== undefined && own) {
-    for (const step of await gateway.store.findSteps(session.record.sid, steps)) knownLinks.set(step.step, step.link);
-  }
-  for (const step of steps) {
-    const { issuer, session: name } = verified.history;
-    const kept = await gateway.store.findReceipt({ issuer, caller: request.caller.name, session: name, step });
-    if (kept !== undefined) knownLinks.set(step, kept.link);
-  }
-  // A frozen session has two lines, and no receipt of either is worth anything.
-  if (session?.record.frozen !== undefined) knownLinks.set(entry.step, '');
-  return {
-    foreign: own && session === undefined,
-    knownLinks,
-    claim: claimState(claim),
-    resendSafe: tool === undefined || !isResendSafe(tool) ? 'no' : tool.writes ? 'write' : 'read',
-    ...(own ? { policy: loaded.policy } : {}),
-  };
+/** The session as the store has it now: another replica may have seen its second line since this one last looked. */
+async function findNow(gateway: Gateway, key: SessionKey): Promise<Session | undefined> {
+  if (gateway.store.kind === 'sqlite') return gateway.sessions.find(key);
+  const record = await gateway.store.findSession(key);
+  return record === undefined ? undefined : gateway.sessions.wake(record, false);
 }
 
-function claimState(claim: ClaimRecord | undefined): ReceiptClaim {
-  switch (claim?.state) {
-    case undefined:
-      return 'none';
-    case 'claimed':
-    case 'sending':
-      return 'in_flight';
-    case 'outcome_unknown':
-      return 'unknown';
-    case 'failed':
-      return claim.answer === undefined ? 'not_sent' : 'settled';
-    case 'ran':
-      return 'settled';
-  }
+/** A receipt outlives its run by minutes: a write of a run that is being undone must not come after its undo. */
+function endedRun({ entry }: VerifiedReceipt, session: Session | undefined, own: boolean): Held | undefined {
+  const { run, undoes } = entry;
+  if (!own || session === undefined || run === undefined || undoes !== undefined) return undefined;
+  return runOf(session.record.view, run)?.ended === true ? { reason: 'run_ended', detail: { run } } : undefined;
 }
 
 function placeOf(
@@ -177,17 +166,29 @@ interface Admission {
   readonly holds: { readonly snapshot: Snapshot; readonly verdict: Verdict } | undefined;
   readonly answers: NonNullable<Allowed['answers']>;
   readonly checkMs: number;
+  /** Link of the step that the call undoes. */
+  readonly undoneLink: string | undefined;
 }
 
+/** How far clocks may differ, in milliseconds: a receipt is good for so long before and after its age. */
+const SKEW_MS = 60_000;
+
 /** Spends the receipt and claims the call, or takes the claim of an earlier send again, in one commit. */
-async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): Promise<Allowed | 'moved'> {
+async function claimIt(
+  gateway: Gateway,
+  read: ReadCall,
+  admission: Admission,
+): Promise<Allowed | Extract<Admitted, { kind: 'problem' }> | 'moved'> {
   const { tool, claim: before, evaluated } = admission;
-  const now = gateway.now();
   const opening = admission.session === undefined ? openFor(gateway, read, admission.place.key) : undefined;
   const place: Place = { ...admission.place, sid: admission.place.sid ?? opening?.record.sid ?? '' };
-  const made = makeClaim(gateway, read, tool, place);
-  const claim = before === undefined ? made : { ...before, fence: before.fence + 1, owner: gateway.replica };
-  const taken = { leaseUntilMs: now + LEASE_MS, atMs: now, owner: gateway.replica } as const;
+  const { resend } = evaluated.answer;
+  const { claim, operations: claiming } =
+    resend && !tool.writes
+      ? { claim: undefined, operations: [] }
+      : before === undefined
+        ? spendFirst(gateway, read, admission, place)
+        : takeAgain(gateway, before);
   const { issuer, caller, session } = place.key;
   const line = gateway.audit.prepare({
     event: 'decision',
@@ -197,7 +198,7 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     policy: read.loaded.policy,
     latency: { check: admission.checkMs },
     issuer,
-    ...(evaluated.answer.resend ? { resend: true } : {}),
+    ...(resend ? { resend: true } : {}),
     tool: tool.id,
     agent: place.agent,
     caller,
@@ -205,20 +206,16 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     step: place.step,
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
-  const untilMs = now + 2 * read.loaded.receipts.maxAgeMs;
   const operations: readonly Operation[] = [
     ...(opening === undefined ? [] : [opening.operation]),
-    ...(before === undefined
-      ? ([
-          { op: 'spend_receipt', key: { issuer, caller, session, step: place.step }, link: place.link, untilMs },
-          { op: 'claim', claim: made },
-        ] as const)
-      : ([{ op: 'retake_claim', link: before.link, fence: before.fence, from: [before.state], ...taken }] as const)),
+    ...claiming,
     ...reservationsOf(read, admission, place.link),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ];
   const result = await commitOrAbandon(gateway, operations, line);
-  if (!result.ok) return 'moved';
+  if (!result.ok) {
+    return result.conflict === 'too_many_sessions' ? { kind: 'problem', problem: TOO_MANY_SESSIONS } : 'moved';
+  }
   if (opening !== undefined) gateway.sessions.keep(opening.record);
   return {
     kind: 'allowed',
@@ -227,9 +224,39 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     place,
     receipt: evaluated.answer,
     answers: admission.answers,
-    claim: before === undefined ? made : { ...claim, state: 'sending' },
+    ...(claim === undefined ? {} : { claim }),
     unwaited: false,
+    ...(resend ? { again: true } : {}),
     line,
+  };
+}
+
+interface Claiming {
+  readonly claim: ClaimRecord;
+  readonly operations: readonly Operation[];
+}
+
+function spendFirst(gateway: Gateway, read: ReadCall, admission: Admission, place: Place): Claiming {
+  const claim = makeClaim(gateway, read, admission.tool, place, admission.undoneLink);
+  const { issuer, caller, session } = place.key;
+  const untilMs = gateway.now() + 2 * (read.loaded.receipts.maxAgeMs + SKEW_MS);
+  const key = { issuer, caller, session, step: place.step };
+  return {
+    claim,
+    operations: [
+      { op: 'spend_receipt', key, link: place.link, untilMs },
+      { op: 'claim', claim },
+    ],
+  };
+}
+
+function takeAgain(gateway: Gateway, before: ClaimRecord): Claiming {
+  const { link, fence, state } = before;
+  const now = gateway.now();
+  const taken = { leaseUntilMs: now + LEASE_MS, atMs: now, owner: gateway.replica } as const;
+  return {
+    claim: { ...before, fence: fence + 1, owner: gateway.replica, state: 'sending' },
+    operations: [{ op: 'retake_claim', link, fence, from: [state], ...taken }],
   };
 }
 
@@ -312,8 +339,13 @@ async function tell(
   return { kind: 'receipt', receipt: answer };
 }
 
+interface Held {
+  readonly reason: string;
+  readonly detail: JsonObject;
+}
+
 /** A receipt that verified, for a call that the route's own limits hold back. */
-function heldBack(answer: ToolReceipt, held: { readonly reason: string; readonly detail: JsonObject }): ToolReceipt {
+function heldBack(answer: ToolReceipt, held: Held): ToolReceipt {
   const { reason, detail } = held;
   return { ...answer, decision: 'refuse', resend: false, reason, reasons: [reason], detail };
 }

@@ -1,5 +1,6 @@
 import type { Tool } from '../../policy/tool.ts';
 import { resultBytesDigest } from '../../receipts/digest.ts';
+import { mayFollow } from '../../receipts/history-reports.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { OutcomeEvent } from '../audit/events.ts';
 import { compensatedBy } from '../compensated-step.ts';
@@ -10,7 +11,7 @@ import type { Session } from '../sessions.ts';
 import type { ClaimRecord, Operation, StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
 import { parseResult, type ReadResult, readResult } from './read-result.ts';
-import { readBody } from './step-facts.ts';
+import { outcomeOf, readBody } from './step-facts.ts';
 import { bindArguments } from './undo-arguments.ts';
 import { endHolds, restoreSpend } from './usage.ts';
 import { watchAnswer } from './watched.ts';
@@ -114,10 +115,14 @@ async function reportsOf(
 ): Promise<readonly StepReport[]> {
   const { place, tool, read } = allowed;
   const { run, undoes, step } = place;
+  const [known] = allowed.again === true ? await gateway.store.findSteps(place.sid, [step]) : [];
+  const said = outcomeOf(known?.outcome);
+  // What was sent again may end as it did before, and the history says that once.
+  if (said !== undefined && !mayFollow(said, settled.outcome)) return [];
   const own: StepReport = {
     step,
     tool,
-    before: undefined,
+    before: known?.seen === true ? said : undefined,
     after: settled.outcome,
     believed: true,
     ...(run === undefined ? {} : { run }),
