@@ -83,6 +83,7 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
     issuers: loaded.receiptIssuers,
     cache: gateway.verified,
     maxAgeMs: loaded.receipts.maxAgeMs,
+    ...(request.members.session === undefined ? {} : { session: request.members.session }),
   });
   if (!('verified' in found)) return tell(gateway, read, found.answer);
   const { history } = found.verified;
