@@ -5,6 +5,7 @@ import type { SigningKey } from '../receipts/crypto.ts';
 import type { Issuer, IssuerKey } from '../receipts/history-verify.ts';
 import type { Upstream } from './exchange.ts';
 import type { RulePart } from './load/conditions.ts';
+import type { FailedWhen } from './load/failed-when.ts';
 
 /**
  * A config as loaded and compiled: all that a reload swaps, as a whole or not at all. A call that began under one
@@ -53,6 +54,10 @@ export interface Loaded {
   readonly verifyOf: (server: string) => 'check' | 'receipt' | 'either';
   /** How long a call of the tool may take. */
   readonly timeoutMs: (tool: Tool) => number;
+  /** How often a call of the tool is sent again at most, where that is safe. */
+  readonly retryAttempts: (tool: Tool) => number;
+  /** By tool pair; a tool that is not there is read by the default. */
+  readonly failedWhen: ReadonlyMap<string, FailedWhen>;
   /** Tools whose writes must bring an idempotency key. */
   readonly idempotencyRequired: ReadonlySet<string>;
   readonly conditions: ConditionGate;

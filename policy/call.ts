@@ -83,17 +83,19 @@ export interface Confirmation {
     readonly labels: readonly string[];
     readonly caller: string;
     readonly policy: string;
+    /** What the rulebook asked the person; a yes to one question is none to another. */
+    readonly question?: string;
   };
 }
 
 /** What is wrong with a history, as `detail` of `history_invalid` says it. */
-export interface HistoryFault {
+interface HistoryFault {
   readonly fault: string;
   readonly entry?: number;
 }
 
 /** The session as the check sees it. */
-export interface SessionFacts {
+interface SessionFacts {
   readonly id: string;
   readonly view: SessionView;
   /** Step and link of the newest entry; absent before the first. */

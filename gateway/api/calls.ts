@@ -4,7 +4,7 @@ import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
-import { readCallHeaders } from '../http/call-headers.ts';
+import { parseIdempotencyKey, readCallHeaders } from '../http/call-headers.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import {
   type ApiBindings,
@@ -12,7 +12,6 @@ import {
   badMember,
   isObject,
   jsonAnswer,
-  problemAnswer,
   requireCaller,
   requireObject,
   requireText,
@@ -124,9 +123,8 @@ function withKey(env: ApiBindings, members: CallMembers): CallMembers {
   if (members.idempotencyKey !== undefined) {
     throw badMember('idempotency_key', 'is given twice, in the header Idempotency-Key and in the body');
   }
-  const quoted = /^"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"$/.exec(header);
-  const key = quoted?.[1] ?? header;
-  if (key.length > 255) throw badMember('idempotency_key', 'must have 1 to 255 characters');
+  const key = parseIdempotencyKey(header);
+  if (key === undefined) throw badMember('idempotency_key', 'must have 1 to 255 printable ASCII characters');
   return { ...members, idempotencyKey: key };
 }
 
@@ -185,7 +183,7 @@ function contentTypeOf(headers: readonly string[]): string | undefined {
 }
 
 function answerOther(answer: EnforceAnswer): Response {
-  if (answer.kind === 'problem') return problemAnswer(answer.problem);
+  if (answer.kind === 'problem') throw new ApiProblem(answer.problem);
   if (answer.kind === 'receipt') return jsonAnswer({ receipt: answer.receipt });
-  return problemAnswer(ANSWER_NOT_KEPT);
+  throw new ApiProblem(ANSWER_NOT_KEPT);
 }

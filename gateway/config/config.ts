@@ -20,7 +20,7 @@ export interface Config {
   readonly taintPolicy: 'confirm' | 'refuse';
   readonly keys: Keys;
   readonly store: StoreConfig;
-  readonly audit: { readonly file: string; readonly values: boolean };
+  readonly audit: { readonly file: string; readonly values: boolean; readonly maxSizeBytes: number };
   readonly confirmations: Confirmations;
   readonly sessions: { readonly carryMs: number; readonly max: number };
   readonly runs: { readonly onRefuse: 'undo' | 'leave'; readonly onFailure: 'undo' | 'leave'; readonly idleMs: number };
@@ -82,7 +82,7 @@ export interface StoreConfig {
   readonly encryptionKey?: Uint8Array;
 }
 
-export interface Confirmations {
+interface Confirmations {
   /** Absent: `returned`, on MCP routes `held`. */
   readonly mode?: 'returned' | 'held';
   readonly ttlMs: number;
@@ -103,7 +103,15 @@ export interface Credential {
 /** What stands behind a route. */
 export type RouteKind =
   | { readonly kind: 'http'; readonly calls: readonly RawHttpCall[] }
-  | { readonly kind: 'openapi'; readonly document: string }
+  | {
+      readonly kind: 'openapi';
+      /** An absolute path, or an address on the upstream. */
+      readonly document: { readonly file: string } | { readonly url: string };
+      /** `sha256:<hex>` of the document's bytes. An address has one. */
+      readonly digest?: string;
+      /** Names of tools by `operationId`. */
+      readonly rename: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'mcp'; readonly url: string }
   | {
       readonly kind: 'mcp';

@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
+import { reasonCode } from '../../policy/reasons.ts';
 import { openView, runOf } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
@@ -17,15 +18,16 @@ import type { Gateway } from '../gateway.ts';
 import { newSession, type Session } from '../sessions.ts';
 import { type ClaimRecord, type Conflict, type Operation, type SessionKey, StoreFault } from '../store/port.ts';
 import type { Allowed, Place } from './allowed.ts';
-import { LEASE_MS, makeClaim, replayClaim } from './claims.ts';
+import { makeClaim, replayClaim } from './claims.ts';
 import { KEY_IN_FLIGHT, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import { forAgent, type ReadCall } from './read-call.ts';
 import { readReceiptFacts } from './receipt-facts.ts';
 import { enforceBeforeSending } from './receipt-limits.ts';
+import { answerRepeat } from './repeat.ts';
 import { holdsOf } from './usage.ts';
 
 /** What a receipt leads to: a call to send, a refusal, the stored answer of the first send, or a fault. */
-export type Admitted = Allowed | Exclude<EnforceAnswer, { kind: 'forwarded' | 'decided' }>;
+export type Admitted = Allowed | EnforceAnswer;
 
 const MAX_ATTEMPTS = 8;
 
@@ -41,6 +43,9 @@ export function receiptOf(read: ReadCall): ReadCall['request']['receipt'] {
 export async function admitReceipt(gateway: Gateway, asked: ReadCall, spend: boolean): Promise<Admitted> {
   const read = asReceiptAgent(asked);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    // Another call with the same key may have been what came first.
+    const repeated = attempt === 0 ? undefined : await answerRepeat(gateway, read);
+    if (repeated !== undefined) return repeated;
     const admitted = await admitOnce(gateway, read, spend);
     if (admitted !== 'moved') return admitted;
   }
@@ -89,20 +94,23 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const { history } = found.verified;
   const key: SessionKey = { issuer: history.issuer, caller: request.caller.name, session: history.session };
   const own = history.issuer === loaded.issuer;
-  const session = await findNow(gateway, key);
+  const session = await gateway.sessions.findNow(key);
   const link = encodeBase64url(found.link);
   const claim = await gateway.store.findClaim({ link });
   const tool = read.tool;
   const known = await readReceiptFacts(gateway, read, found, { session, claim, own });
   const evaluated = evaluateReceipt(gateway.crypto, found, call, known.facts);
+  // A step before that is another than was admitted is a second line, too: its issuer has signed both.
   const { fault } = evaluated.answer.detail;
   if (fault === 'forked' || fault === 'link') await freeze(gateway, read, found, session);
   if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
-  const ended = evaluated.handling === 'replay' ? undefined : endedRun(found, session, own);
-  if (ended !== undefined) return tell(gateway, read, heldBack(evaluated.answer, ended));
   const counts = claim === undefined ? !own : claim.state === 'failed';
   const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
   if ('held' in enforced) return tell(gateway, read, heldBack(evaluated.answer, enforced.held));
+  const ended = endedRun(found, session);
+  if (ended !== undefined && evaluated.handling !== 'replay') {
+    return tell(gateway, read, heldBack(evaluated.answer, { reason: 'run_ended', detail: { run: ended } }));
+  }
   // Whoever asks without sending is told what the receipt is worth; what became of the first send is not theirs to repeat.
   if (!spend || (request.purpose === 'decide' && evaluated.handling !== 'send')) {
     return tell(gateway, read, evaluated.answer);
@@ -110,8 +118,7 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
   if (evaluated.handling === 'replay' && claim !== undefined) {
     const replayed = await replayClaim(gateway, read, claim);
-    if (replayed.kind === 'problem') return replayed;
-    return { ...replayed, session: history.session, receipt: evaluated.answer };
+    return replayed.kind === 'problem' ? replayed : { ...replayed, receipt: evaluated.answer };
   }
   const place = placeOf(found, key, session, link, own);
   const holds = counts && loaded.receipts.enforce.has('limits') ? enforced : undefined;
@@ -119,6 +126,12 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const checkMs = performance.now() - startedAt;
   const { undoneLink } = known;
   return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs, undoneLink });
+}
+
+/** The run of a forward call that takes no more of them. */
+function endedRun({ entry }: VerifiedReceipt, session: Session | undefined): string | undefined {
+  if (entry.run === undefined || entry.undoes !== undefined || session === undefined) return undefined;
+  return runOf(session.record.view, entry.run)?.ended === true ? entry.run : undefined;
 }
 
 function receiptCall(read: ReadCall): ReceiptCall {
@@ -129,20 +142,6 @@ function receiptCall(read: ReadCall): ReceiptCall {
     agents: read.request.caller.agents,
     arguments: read.canonical,
   };
-}
-
-/** The session as the store has it now: another replica may have seen its second line since this one last looked. */
-async function findNow(gateway: Gateway, key: SessionKey): Promise<Session | undefined> {
-  if (gateway.store.kind === 'sqlite') return gateway.sessions.find(key);
-  const record = await gateway.store.findSession(key);
-  return record === undefined ? undefined : gateway.sessions.wake(record, false);
-}
-
-/** A receipt outlives its run by minutes: a write of a run that is being undone must not come after its undo. */
-function endedRun({ entry }: VerifiedReceipt, session: Session | undefined, own: boolean): Held | undefined {
-  const { run, undoes } = entry;
-  if (!own || session === undefined || run === undefined || undoes !== undefined) return undefined;
-  return runOf(session.record.view, run)?.ended === true ? { reason: 'run_ended', detail: { run } } : undefined;
 }
 
 function placeOf(
@@ -181,15 +180,14 @@ async function claimIt(
   admission: Admission,
 ): Promise<Allowed | Extract<Admitted, { kind: 'problem' }> | 'moved'> {
   const { tool, claim: before, evaluated } = admission;
+  const now = gateway.now();
   const opening = admission.session === undefined ? openFor(gateway, read, admission.place.key) : undefined;
   const place: Place = { ...admission.place, sid: admission.place.sid ?? opening?.record.sid ?? '' };
+  const made = makeClaim(gateway, read, tool, place, admission.undoneLink);
   const { resend } = evaluated.answer;
-  const { claim, operations: claiming } =
-    resend && !tool.writes
-      ? { claim: undefined, operations: [] }
-      : before === undefined
-        ? spendFirst(gateway, read, admission, place)
-        : takeAgain(gateway, before);
+  // A read that is sent again does nothing that a claim would have to keep from being done twice.
+  const claim = resend && !tool.writes ? undefined : claimAfter(gateway, read, before, made);
+  const flight = read.request.purpose === 'forward' ? claim : undefined;
   const { issuer, caller, session } = place.key;
   const line = gateway.audit.prepare({
     event: 'decision',
@@ -207,17 +205,33 @@ async function claimIt(
     step: place.step,
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
+  const untilMs = now + 2 * (read.loaded.receipts.maxAgeMs + SKEW_MS);
   const operations: readonly Operation[] = [
     ...(opening === undefined ? [] : [opening.operation]),
-    ...claiming,
+    ...(resend
+      ? []
+      : ([
+          { op: 'spend_receipt', key: { issuer, caller, session, step: place.step }, link: place.link, untilMs },
+        ] as const)),
+    ...(claim === undefined ? [] : claimOperations(gateway, read, before, claim)),
+    ...touchRun(place, opening?.record ?? admission.session?.record, now),
     ...reservationsOf(read, admission, place.link),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ];
-  const result = await commitOrAbandon(gateway, operations, line);
+  if (flight !== undefined) gateway.flights.begin(flight.link);
+  const result = await commitOrAbandon(gateway, operations, line).catch((error: unknown) => {
+    if (flight !== undefined) gateway.flights.end(flight.link);
+    throw error;
+  });
   if (!result.ok) {
-    return result.conflict === 'too_many_sessions' ? { kind: 'problem', problem: TOO_MANY_SESSIONS } : 'moved';
+    if (flight !== undefined) gateway.flights.end(flight.link);
+    if (result.conflict === 'too_many_sessions') return { kind: 'problem', problem: TOO_MANY_SESSIONS };
+    if (admission.session !== undefined) gateway.sessions.forget(admission.session.record);
+    return 'moved';
   }
   if (opening !== undefined) gateway.sessions.keep(opening.record);
+  gateway.metrics.decided(tool.id, 'allow', reasonCode(evaluated.answer.reason));
+  gateway.metrics.checkTook(admission.checkMs);
   return {
     kind: 'allowed',
     read,
@@ -226,39 +240,46 @@ async function claimIt(
     receipt: evaluated.answer,
     answers: admission.answers,
     ...(claim === undefined ? {} : { claim }),
+    ...(before === undefined && !resend ? {} : { again: true }),
     unwaited: false,
-    ...(resend ? { again: true } : {}),
     line,
   };
 }
 
-interface Claiming {
-  readonly claim: ClaimRecord;
-  readonly operations: readonly Operation[];
+/** The claim as it stands once the receipt is spent. */
+function claimAfter(gateway: Gateway, read: ReadCall, before: ClaimRecord | undefined, made: ClaimRecord): ClaimRecord {
+  if (before === undefined) return made;
+  if (read.request.purpose === 'decide') return before;
+  const { settledAtMs: _settled, why: _why, ...open } = before;
+  const fence = before.fence + 1;
+  return { ...open, runBy: 'gateway', state: 'sending', fence, owner: gateway.replica, request: read.canonical };
 }
 
-function spendFirst(gateway: Gateway, read: ReadCall, admission: Admission, place: Place): Claiming {
-  const claim = makeClaim(gateway, read, admission.tool, place, admission.undoneLink);
-  const { issuer, caller, session } = place.key;
-  const untilMs = gateway.now() + 2 * (read.loaded.receipts.maxAgeMs + SKEW_MS);
-  const key = { issuer, caller, session, step: place.step };
-  return {
-    claim,
-    operations: [
-      { op: 'spend_receipt', key, link: place.link, untilMs },
-      { op: 'claim', claim },
-    ],
-  };
-}
-
-function takeAgain(gateway: Gateway, before: ClaimRecord): Claiming {
+function claimOperations(
+  gateway: Gateway,
+  read: ReadCall,
+  before: ClaimRecord | undefined,
+  claim: ClaimRecord,
+): readonly Operation[] {
+  if (before === undefined) return [{ op: 'claim', claim }];
+  if (read.request.purpose === 'decide') return [];
   const { link, fence, state } = before;
-  const now = gateway.now();
-  const taken = { leaseUntilMs: now + LEASE_MS, atMs: now, owner: gateway.replica } as const;
-  return {
-    claim: { ...before, fence: fence + 1, owner: gateway.replica, state: 'sending' },
-    operations: [{ op: 'retake_claim', link, fence, from: [state], ...taken }],
-  };
+  const atMs = gateway.now();
+  const taken = {
+    owner: gateway.replica,
+    leaseUntilMs: atMs + gateway.leaseMs,
+    atMs,
+    request: read.canonical,
+  } as const;
+  return [{ op: 'retake_claim', link, fence, from: [state], ...taken }];
+}
+
+/** The commit fails where the run was marked failed meanwhile. */
+function touchRun(place: Place, session: Session['record'] | undefined, updatedAtMs: number): readonly Operation[] {
+  const { run, undoes, own, agent } = place;
+  if (!own || run === undefined || undoes !== undefined || session === undefined) return [];
+  const { caller, sid } = session;
+  return [{ op: 'touch_run', run: { caller, run, sid, agent, state: 'open', updatedAtMs }, from: ['open'] }];
 }
 
 function reservationsOf(read: ReadCall, { holds }: Admission, link: string): readonly Operation[] {
@@ -337,16 +358,12 @@ async function tell(
     ...(answer.step === undefined ? {} : { step: answer.step }),
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
+  gateway.metrics.decided(read.tool?.id, answer.decision, reasonCode(answer.reason));
   return { kind: 'receipt', receipt: answer };
 }
 
-interface Held {
-  readonly reason: string;
-  readonly detail: JsonObject;
-}
-
 /** A receipt that verified, for a call that the route's own limits hold back. */
-function heldBack(answer: ToolReceipt, held: Held): ToolReceipt {
+function heldBack(answer: ToolReceipt, held: { readonly reason: string; readonly detail: JsonObject }): ToolReceipt {
   const { reason, detail } = held;
   return { ...answer, decision: 'refuse', resend: false, reason, reasons: [reason], detail };
 }

@@ -75,16 +75,20 @@ interface Standing {
 
 function claimState(claim: ClaimRecord | undefined, standing: Standing): ReceiptClaim {
   const { caller, record, wasAdmitted, writes } = standing;
+  const reported = record?.outcome !== undefined;
   if (claim === undefined) {
     // Its caller ran the call itself and said so; of one that the gateway forwarded without a claim nothing is lost by
     // sending it again.
-    if (record?.outcome !== undefined && !record.forwarded) return 'spent';
+    if (reported && !record.forwarded) return 'spent';
     // Admitted, and what became of it is kept no longer.
     if (wasAdmitted) return writes ? 'spent' : 'settled';
     return 'none';
   }
   // A replay is given only to the credential that made the call: another with the same issuer's receipt comes too late.
   if (claim.caller !== caller) return 'spent';
+  if (claim.runBy === 'host' && reported) return 'spent';
+  // A host that checked the call, and has said nothing of it and spent no receipt for it since, may have it sent.
+  if (claim.runBy === 'host' && !wasAdmitted) return 'none';
   switch (claim.state) {
     case 'claimed':
     case 'sending':
@@ -92,9 +96,8 @@ function claimState(claim: ClaimRecord | undefined, standing: Standing): Receipt
     case 'outcome_unknown':
       return 'unknown';
     case 'failed':
-      if (claim.runBy === 'host') return 'spent';
-      return claim.answer === undefined ? 'not_sent' : 'settled';
+      return claim.answer === undefined && !reported ? 'not_sent' : 'settled';
     case 'ran':
-      return claim.runBy === 'host' ? 'spent' : 'settled';
+      return 'settled';
   }
 }

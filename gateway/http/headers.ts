@@ -21,7 +21,7 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ]);
 
 /** Headers of a request that carry members of a call or ask something of the gateway. */
-export const CALL_HEADERS: ReadonlySet<string> = new Set([
+const CALL_HEADERS: ReadonlySet<string> = new Set([
   'toolgate-call',
   'toolgate-session',
   'toolgate-agent',
@@ -101,6 +101,17 @@ export function checkRawHeaders(raw: readonly string[], maxCount: number): Probl
 export function headerOf(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];
   return typeof value === 'string' ? value : undefined;
+}
+
+/** Every value of a header (lower-case name) as it came, in order: node:http keeps one of some and joins those of others. */
+export function headerValues(request: IncomingMessage, name: string): readonly string[] {
+  const values: string[] = [];
+  if (request.headers[name] === undefined) return values;
+  const raw = request.rawHeaders;
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    if ((raw[at] ?? '').toLowerCase() === name) values.push(raw[at + 1] ?? '');
+  }
+  return values;
 }
 
 /**

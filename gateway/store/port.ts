@@ -68,6 +68,9 @@ export interface Store {
   /** Amounts and times of a sliding bucket since `sinceMs`, oldest first. */
   readHolds(bucket: string, sinceMs: number): Promise<readonly HoldRecord[]>;
 
+  /** What is not settled, by its state: for metrics. Kinds and states of which there is none are left out. */
+  countOpen(nowMs: number): Promise<readonly OpenCount[]>;
+
   /** Outbox rows that `replica` has not marked written, in order. */
   readOutbox(replica: string, limit: number): Promise<readonly { readonly n: number; readonly line: string }[]>;
 
@@ -79,6 +82,13 @@ export interface Store {
   /** A key of this store, made at its creation (256 random bits): for digests of values and for keys sent upstream. */
   secret(): Uint8Array;
   close(): Promise<void>;
+}
+
+/** So many open claims, unfinished undos, or held confirmations that wait, in a state. */
+export interface OpenCount {
+  readonly what: 'claim' | 'undo' | 'confirmation';
+  readonly state: string;
+  readonly count: number;
 }
 
 /** What an adapter is opened with. */
@@ -397,7 +407,10 @@ export type Operation =
       readonly why?: string;
       readonly atMs: number;
     }
-  /** Takes a claim that is in one of `from` to send it again: `sending` under the next fence. `claim_fenced` otherwise. */
+  /**
+   * Takes a claim that is in one of `from` to send it (again): `sending` under the next fence, run by the gateway.
+   * `request` becomes what is given, and stays where none is. `claim_fenced` otherwise.
+   */
   | {
       readonly op: 'retake_claim';
       readonly link: string;
@@ -406,6 +419,7 @@ export type Operation =
       readonly owner: string;
       readonly leaseUntilMs: number;
       readonly atMs: number;
+      readonly request?: string;
     }
   | { readonly op: 'put_confirmation'; readonly confirmation: ConfirmationRecord }
   /** `confirmation_spent` where it is spent, `confirmation_state` where it is in none of `from`. */

@@ -3,6 +3,7 @@ import type {
   ConfirmationRecord,
   CounterRecord,
   HoldRecord,
+  OpenCount,
   RunRecord,
   SessionRecord,
   StepRecord,
@@ -219,4 +220,11 @@ export function viewOf(row: Row): SessionRecord['view'] {
 
 export function receiptOf(row: Row): { readonly step: number; readonly link: string } {
   return { step: num(row, 0), link: text(row, 1) };
+}
+
+export function openCountOf(row: Row): OpenCount {
+  const what = text(row, 0);
+  if (what !== 'claim' && what !== 'undo' && what !== 'confirmation')
+    throw new TypeError(`there is no count of \`${what}\``);
+  return { what, state: text(row, 1), count: Number(row[2]) };
 }
