@@ -79,7 +79,7 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const { history } = found.verified;
   const key: SessionKey = { issuer: history.issuer, caller: request.caller.name, session: history.session };
   const own = history.issuer === loaded.issuer;
-  const session = await gateway.sessions.find(key);
+  const session = await gateway.sessions.findNow(key);
   const link = encodeBase64url(found.link);
   const claim = await gateway.store.findClaim({ link });
   const tool = read.tool;

@@ -18,6 +18,7 @@ export const FAULTS = {
   duplicate_header: { status: 400, title: 'A header that may stand once stands twice' },
   method_override: { status: 400, title: 'The method may not be overridden' },
   upgrade_refused: { status: 400, title: 'The connection cannot be upgraded here' },
+  ambiguous_path: { status: 400, title: 'The path could be meant for two tools' },
   body_not_expected: { status: 400, title: 'The method takes no body' },
   bad_json: { status: 400, title: 'The JSON of the request cannot be read' },
   bad_member: { status: 400, title: 'A member of the request cannot be read' },
