@@ -115,7 +115,7 @@ export function shopWorld(upstream: string, change: Words = {}, route: Words = {
   };
 }
 
-function digestOf(key: string): string {
+export function digestOf(key: string): string {
   return `sha256:${hash('sha256', key, 'hex')}`;
 }
 
@@ -193,7 +193,7 @@ export function worldOf(shop: Shop, gateway: TestGateway): World {
   };
 }
 
-function readAudit(folder: string): readonly Readonly<Record<string, unknown>>[] {
+export function readAudit(folder: string): readonly Readonly<Record<string, unknown>>[] {
   return readFileSync(join(folder, 'audit.jsonl'), 'utf8')
     .split('\n')
     .filter((line) => line !== '')
