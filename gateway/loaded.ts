@@ -18,6 +18,8 @@ export interface Loaded {
   readonly issuer: string;
   readonly catalogue: Catalogue;
   readonly settings: Settings;
+  /** Until when a licence holds, and what is refused after; absent where none is configured. */
+  readonly licence: { readonly endsMs: number; readonly refuses: 'writes' | 'all' } | undefined;
   /** Digest of all that decides or shapes what is sent; the same on every replica. */
   readonly policy: string;
   readonly signing: SigningKey;

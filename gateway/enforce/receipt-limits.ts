@@ -13,6 +13,7 @@ import type { Gateway } from '../gateway.ts';
 import type { Loaded } from '../loaded.ts';
 import type { Session } from '../sessions.ts';
 import type { ReadCall } from './read-call.ts';
+import { settingsAt } from './snapshot.ts';
 import { readUsage } from './usage.ts';
 import { findAnswers } from './watched.ts';
 
@@ -61,7 +62,7 @@ async function snapshotOf(
   const nowMs = gateway.now();
   return {
     catalogue: loaded.catalogue,
-    settings: loaded.settings,
+    settings: settingsAt(loaded, nowMs),
     session: {
       id: name,
       view: session?.record.view ?? openView(),
