@@ -69,3 +69,8 @@ export interface Loaded {
   /** Conditions, limits, filters and followed outcomes of the tools. */
   readonly rules: RulePart;
 }
+
+/** The settings of a moment: a licence may have lapsed since the config was loaded. */
+export function settingsAt({ settings, licence }: Loaded, nowMs: number): Settings {
+  return licence === undefined || nowMs < licence.endsMs ? settings : { ...settings, lapsed: licence.refuses };
+}

@@ -10,10 +10,9 @@ import type { Tool } from '../../policy/tool.ts';
 import type { Step, Verdict } from '../../policy/verdict.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Loaded } from '../loaded.ts';
+import { type Loaded, settingsAt } from '../loaded.ts';
 import type { Session } from '../sessions.ts';
 import type { ReadCall } from './read-call.ts';
-import { settingsAt } from './snapshot.ts';
 import { readUsage } from './usage.ts';
 import { findAnswers } from './watched.ts';
 

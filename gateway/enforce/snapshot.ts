@@ -1,8 +1,8 @@
-import type { Confirmation, Settings, Snapshot, StepFacts } from '../../policy/call.ts';
+import type { Confirmation, Snapshot, StepFacts } from '../../policy/call.ts';
 import type { SessionView } from '../../policy/session.ts';
 import { argumentsDigest, originsDigest } from '../../receipts/digest.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Loaded } from '../loaded.ts';
+import { settingsAt } from '../loaded.ts';
 import type { Session } from '../sessions.ts';
 import type { InSession } from './append.ts';
 import { presentedConfirmation } from './confirmations.ts';
@@ -48,11 +48,6 @@ export async function takeSnapshot(
     step8: loaded.rulebook,
     ...(confirmation === undefined ? {} : { confirmation }),
   };
-}
-
-/** The settings of a moment: a licence may have lapsed since the config was loaded. */
-export function settingsAt({ settings, licence }: Loaded, nowMs: number): Settings {
-  return licence === undefined || nowMs < licence.endsMs ? settings : { ...settings, lapsed: licence.refuses };
 }
 
 /** The snapshot with a confirmation that was found for the call rather than presented with it. */
