@@ -7,7 +7,7 @@ import { fault } from '../http/problems.ts';
 import { StoreFault } from '../store/port.ts';
 import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
 import { postCall, postCheck, postReceipt } from './calls.ts';
-import { getConfirmations, postDecision } from './confirmations.ts';
+import { getConfirmation, getConfirmations, postDecision } from './confirmations.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { getMetrics } from './metrics.ts';
 import { API_DESCRIPTION } from './openapi.ts';
@@ -42,6 +42,7 @@ export function createApi(): ApiHandler {
   app.get('/v1/usage', (c) => getUsage(c.env));
   app.get('/v1/sessions/:id', (c) => getSession(c.env, c.req.param('id')));
   app.get('/v1/confirmations', (c) => getConfirmations(c.env));
+  app.get('/v1/confirmations/:id', (c) => getConfirmation(c.env, c.req.param('id')));
   app.post('/v1/confirmations/:id/approve', (c) => postDecision(c.env, c.req.param('id'), 'approved'));
   app.post('/v1/confirmations/:id/deny', (c) => postDecision(c.env, c.req.param('id'), 'denied'));
   app.get('/healthz', () => getHealth());

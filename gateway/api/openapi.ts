@@ -90,6 +90,20 @@ export const API_DESCRIPTION: JsonObject = {
         { requestBody: JSON_BODY(REF('Call')) },
       ),
     },
+    '/v1/receipts': {
+      post: operation(
+        'Say whether a receipt admits one call; spends it where `spend` is true',
+        JSON_ANSWER('A qls-tool-receipt/1, whatever it says', FREE),
+        {
+          requestBody: JSON_BODY({
+            type: 'object',
+            required: ['tool', 'history'],
+            additionalProperties: false,
+            properties: { tool: TEXT, arguments: { type: 'object' }, ...CALL_MEMBERS, spend: { type: 'boolean' } },
+          }),
+        },
+      ),
+    },
     '/v1/outcomes': {
       get: operation('Calls in a state, for approvers', JSON_ANSWER('The calls, oldest first', FREE), {
         parameters: [
@@ -162,6 +176,11 @@ export const API_DESCRIPTION: JsonObject = {
     '/v1/confirmations': {
       get: operation('Confirmations that wait for an approver', JSON_ANSWER('The confirmations', FREE), {
         parameters: [{ name: 'state', in: 'query', schema: { enum: ['pending', 'approved', 'denied', 'spent'] } }],
+      }),
+    },
+    '/v1/confirmations/{id}': {
+      get: operation('One confirmation, with what a person must see', JSON_ANSWER('The confirmation', FREE), {
+        parameters: [ID],
       }),
     },
     '/v1/confirmations/{id}/approve': {
