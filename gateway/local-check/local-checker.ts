@@ -4,8 +4,9 @@ import type { SigningKey } from '../../receipts/crypto.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { parseSigningKey, renderPublicKeyPem } from '../../receipts/keys.ts';
 import { loadGateway } from '../catalogue/load-gateway.ts';
-import { renderProblems } from '../config/problem.ts';
+import { hasErrors, renderProblems } from '../config/problem.ts';
 import { catalogueDeps } from '../load/catalogue-deps.ts';
+import { loadLicence } from '../load/licence.ts';
 import { makeLoaded } from '../load/make-loaded.ts';
 import { loadRulebook } from '../load/rulebook.ts';
 import type { Loaded } from '../loaded.ts';
@@ -63,9 +64,11 @@ export class LocalChecker {
     );
     if (loaded === undefined) throw refused(problems);
     const rulebook = await loadRulebook(loaded.config, loaded.built);
-    if (rulebook.problems.some(({ severity }) => severity === 'error')) throw refused(rulebook.problems);
-    const services = { crypto: nodeCrypto, signing, upstreams: new Map(), approveAt: '', rulebook: rulebook.record };
-    const made = makeLoaded(loaded.config, loaded.built, services);
+    const { licence, problems: ofLicence } = await loadLicence(nodeCrypto, loaded.config);
+    const faults = [...rulebook.problems, ...ofLicence];
+    if (hasErrors(faults)) throw refused(faults);
+    const services = { crypto: nodeCrypto, signing, upstreams: new Map(), approveAt: '', licence };
+    const made = makeLoaded(loaded.config, loaded.built, { ...services, rulebook: rulebook.record });
     return new LocalChecker(made, signing, options.issuer, options.now ?? Date.now);
   }
 

@@ -19,7 +19,7 @@ import { renderCheck } from '../enforce/answer-check.ts';
 import { type ReadCall, readCall } from '../enforce/read-call.ts';
 import { namedSteps } from '../enforce/step-facts.ts';
 import { bindArguments, completeUndo, valueAt } from '../enforce/undo-arguments.ts';
-import type { Loaded } from '../loaded.ts';
+import { type Loaded, settingsAt } from '../loaded.ts';
 import type { LocalCounts } from './local-counts.ts';
 import { OwnHistory } from './own-history.ts';
 
@@ -187,7 +187,7 @@ export class LocalSession {
     const confirmation = approval?.confirmation;
     return {
       catalogue: loaded.catalogue,
-      settings: loaded.settings,
+      settings: settingsAt(loaded, nowMs),
       session: { id: this.id, view: this.#view, head },
       steps: new Map(namedSteps(read).flatMap((number) => this.#factsOf(number))),
       policy: loaded.policy,
