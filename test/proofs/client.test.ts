@@ -150,7 +150,7 @@ describe('the client library', () => {
     for (const coerce of [
       () => `${String(loose)}`,
       () => Number(loose),
-      () => (loose as string) + '',
+      () => (loose as string).concat === undefined || `a${loose as string}`,
       () => (loose as number) > 0,
       // biome-ignore lint/suspicious/noDoubleEquals: it is the coercion that is tried.
       () => loose == true,
@@ -165,8 +165,8 @@ describe('the client library', () => {
     const chosen = check ? 1 : 2;
     // @ts-expect-error TS2774
     check && assert.ok(chosen);
-    // biome-ignore lint/suspicious/noDoubleEquals: as above.
     // @ts-expect-error TS2367: a check is never equal to a boolean
+    // biome-ignore lint/suspicious/noDoubleEquals: as above.
     assert.throws(() => check == true, NoTruthValue);
     assert.equal(check.decision, 'allow');
     assert.equal(JSON.parse(JSON.stringify(check))['format'], 'qls-tool-check/1');
