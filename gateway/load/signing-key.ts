@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile } from 'node:fs/promises';
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { parseSigningKey, renderSigningKeyPem } from '../../receipts/keys.ts';
@@ -22,20 +22,24 @@ export async function readOrMakeSigningKey(crypto: Crypto, file: string): Promis
   }
   const seed = randomBytes(32);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // Two processes that start at once must not each make a key: the second reads what the first wrote.
-  const handle = await open(file, 'wx', 0o600).catch((error: unknown) => {
-    if (isExisting(error)) return undefined;
-    throw error;
-  });
-  if (handle === undefined)
-    return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
+  // A link appears whole or not at all: of processes that start at once one makes the key, and none reads half of it.
+  const own = `${file}.${randomBytes(6).toString('hex')}`;
   try {
-    await handle.writeFile(renderSigningKeyPem(seed));
-    await handle.sync();
+    const handle = await open(own, 'wx', 0o600);
+    try {
+      await handle.chmod(0o600);
+      await handle.writeFile(renderSigningKeyPem(seed));
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await link(own, file);
+  } catch (error) {
+    if (!isExisting(error)) throw error;
+    return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
   } finally {
-    await handle.close();
+    await rm(own, { force: true });
   }
-  await chmod(file, 0o600);
   return { key: crypto.signingKey(seed), made: true };
 }
 
