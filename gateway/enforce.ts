@@ -25,7 +25,7 @@ export async function enforce(gateway: Gateway, request: EnforceRequest): Promis
     if (decided.kind === 'problem') return decided;
     if (decided.kind === 'held') return { kind: 'decided', check: decided.check };
     if (request.purpose === 'decide') {
-      await gateway.audit.write(decided.line);
+      if (decided.line !== undefined) await gateway.audit.write(decided.line);
       return { kind: 'decided', check: decided.check };
     }
     return await forward(gateway, decided);

@@ -7,6 +7,7 @@ import type { ConfigPath, ProblemLog } from '../config/problem.ts';
 import { suggest } from '../config/suggest.ts';
 import { objectOf } from './http-source.ts';
 import type { NameTable, ResultField } from './names.ts';
+import type { DocumentedOperation } from './runtime-route.ts';
 import type { ToolSource } from './tool-source.ts';
 import type { ToolWords } from './words.ts';
 
@@ -23,6 +24,8 @@ export interface ToolDraft {
   readonly source: ToolSource;
   readonly words: ToolWords;
   readonly input: CompiledSchema<JsonObject>;
+  /** The operation of a document. */
+  readonly api?: DocumentedOperation;
   readonly result: CompiledSchema<JsonObject> | undefined;
   readonly writes: boolean;
   readonly readsOutside: boolean;
@@ -114,13 +117,7 @@ export function checkPath(drafts: Drafts, text: string, path: ConfigPath): boole
 
 /** Names of the arguments that a call cannot leave out. */
 export function requiredOf(draft: ToolDraft): readonly string[] {
-  return requiredNames(draft.input.schema);
-}
-
-/** What a schema's own `required` lists. */
-export function requiredNames(schema: JsonObject | boolean): readonly string[] {
-  const required: JsonValue | undefined = typeof schema === 'boolean' ? undefined : schema['required'];
-  return Array.isArray(required) ? required.map(String) : [];
+  return draft.input.required;
 }
 
 /** Whether an argument may be left out. */

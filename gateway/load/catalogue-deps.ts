@@ -1,7 +1,17 @@
 import { compileSchema } from '../../policy/schema/compile.ts';
-import type { CatalogueDeps } from '../catalogue/build.ts';
+import type { BuiltCatalogue, CatalogueDeps } from '../catalogue/build.ts';
+import { openApiProvider } from '../openapi/provider.ts';
 
-/** What the making of a catalogue takes from `policy/`. */
-export function catalogueDeps(): CatalogueDeps {
-  return { compileSchema };
+/** How closely documents are looked at, and which are known already. */
+export interface DepsOptions {
+  /** The catalogue in use: its documents are not read again where they have not changed. */
+  readonly current?: BuiltCatalogue;
+  /** As `toolgate validate` does. */
+  readonly thorough?: boolean;
+}
+
+/** What the making of a catalogue takes from elsewhere. */
+export function catalogueDeps({ current, thorough = false }: DepsOptions = {}): CatalogueDeps {
+  const known = (current?.routes ?? []).flatMap(({ document }) => (document === undefined ? [] : [document]));
+  return { compileSchema, openapi: openApiProvider({ known, thorough }) };
 }

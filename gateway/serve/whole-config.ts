@@ -32,7 +32,7 @@ export async function readWhole(file: string, env: Environment): Promise<WholeCo
 
 /** As `readWhole`, for a process that runs: what only a restart can change is a fault, too. */
 export async function rereadWhole(current: InUse, env: Environment): Promise<WholeConfig> {
-  const { next, problems } = await reload(current, { env }, catalogueDeps());
+  const { next, problems } = await reload(current, { env }, catalogueDeps({ current: current.built }));
   return withRulebook(next, problems);
 }
 

@@ -38,12 +38,14 @@ const STYLES: Readonly<Record<ParameterPlace, readonly string[]>> = {
 
 /**
  * The parameters of an operation: its own, and those of its path that it does not override (OpenAPI 3.1, Path Item
- * Object). What cannot be carried is left out, with the reason in `partial`.
+ * Object). What cannot be carried is left out, with the reason in `partial`; `withoutHeaders` without one, since others
+ * write them.
  */
 export function readParameters(
   document: SchemaDocument,
   lists: readonly { readonly list: readonly JsonValue[]; readonly scope: Scope }[],
   partial: string[],
+  withoutHeaders: ReadonlySet<string> = NO_HEADERS,
 ): { parameters: ParameterSource[]; swagger: SwaggerBody } {
   const found = new Map<string, ParameterSource>();
   const fields = new Map<string, ParameterSource & { file: boolean }>();
@@ -63,8 +65,9 @@ export function readParameters(
         fields.set(name, { ...readParameter(parameter, name, 'query', partial), file });
       } else if (isPlace(place)) {
         // OpenAPI 3.0.3, Parameter Object: Accept, Content-Type and Authorization parameters are ignored.
+        if (place === 'header' && withoutHeaders.has(name.toLowerCase())) continue;
         if (place === 'header' && isReservedHeader(name)) {
-          if (member(parameter.value, 'required') === true)
+          if (member(parameter.value, 'required') === true && name.toLowerCase() !== 'idempotency-key')
             partial.push(`the header \`${name}\` cannot be an argument`);
         } else found.set(`${place} ${name}`, readParameter(parameter, name, place, partial));
       } else partial.push(`the parameter \`${name}\` stands in \`${place}\`, which is not known`);
@@ -72,6 +75,8 @@ export function readParameters(
   }
   return { parameters: [...found.values()], swagger: { body, fields: [...fields.values()] } };
 }
+
+const NO_HEADERS: ReadonlySet<string> = new Set();
 
 function isPlace(place: string): place is ParameterPlace {
   return PLACES.has(place);

@@ -1,12 +1,16 @@
-import type { JsonValue } from '../../receipts/json-value.ts';
+import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
-import { isObject, isSchema, member } from '../schema/dialect.ts';
+import { isObject, member } from '../schema/dialect.ts';
 import type { SchemaDocument } from '../schema/document.ts';
 import { isJsonType } from './body.ts';
 import { follow, type Located, objectOf } from './source.ts';
 
 /** The schema of the first successful answer that is JSON. */
-export function readResult(document: SchemaDocument, operation: Located, swagger: boolean): CompiledSchema | undefined {
+export function readResult(
+  document: SchemaDocument,
+  operation: Located,
+  swagger: boolean,
+): CompiledSchema<JsonObject> | undefined {
   const responses = objectOf(operation.value, 'responses') ?? {};
   const codes = Object.keys(responses)
     .filter((code) => /^2(?:\d\d|XX)$/i.test(code))
@@ -20,7 +24,7 @@ export function readResult(document: SchemaDocument, operation: Located, swagger
       const media = Object.entries(objectOf(response.value, 'content') ?? {}).find(([type]) => isJsonType(type))?.[1];
       schema = isObject(media) ? member(media, 'schema') : undefined;
     }
-    if (!isSchema(schema)) continue;
+    if (!isObject(schema)) continue;
     document.adopt(schema, response.scope);
     return compileSchema(schema, { document, base: response.scope.base, direction: 'response' });
   }

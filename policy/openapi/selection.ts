@@ -44,11 +44,17 @@ function splitOnce(pattern: string): [string, string] {
   return [pattern.slice(0, at), pattern.slice(at).trim()];
 }
 
-/** Whether a selection takes an operation. */
-export function isSelected(selection: ApiSelection, operation: Selectable): boolean {
-  const { include, exclude } = selection;
-  if (include !== undefined && !include.some((pattern) => matchesPattern(pattern, operation))) return false;
-  return exclude === undefined || !exclude.some((pattern) => matchesPattern(pattern, operation));
+/** Whether a selection takes an operation; the patterns that fit it are taken out of `unmet`. */
+export function isSelected(selection: ApiSelection, operation: Selectable, unmet: Set<string>): boolean {
+  const meets = (pattern: string): boolean => {
+    const met = matchesPattern(pattern, operation);
+    if (met) unmet.delete(pattern);
+    return met;
+  };
+  // Every pattern is asked, so that those that fit nothing are known.
+  const taken = selection.include === undefined || selection.include.filter(meets).length > 0;
+  const left = selection.exclude !== undefined && selection.exclude.filter(meets).length > 0;
+  return taken && !left;
 }
 
 /** The tool name of an operation: its `operationId`, else the words of method and path; letters, digits, `_`, `.`, `-`. */

@@ -16,7 +16,7 @@ export const VALIDATE_COMMAND: CliCommand = {
         const { validateConfig } = await import('../../catalogue/validate.ts');
         const { catalogueDeps } = await import('../../load/catalogue-deps.ts');
         const read = { env: process.env, json: options.json === true };
-        const { text, exitCode } = await validateConfig(file, read, catalogueDeps());
+        const { text, exitCode } = await validateConfig(file, read, catalogueDeps({ thorough: true }));
         await print(text);
         process.exitCode = exitCode;
       });
