@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { encodeBase64url } from '../../receipts/base64url.ts';
 import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { parseSigningKey, renderSigningKeyPem } from '../../receipts/keys.ts';
 
@@ -22,23 +23,23 @@ export async function readOrMakeSigningKey(crypto: Crypto, file: string): Promis
   }
   const seed = randomBytes(32);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // A link appears whole or not at all: of processes that start at once one makes the key, and none reads half of it.
-  const own = `${file}.${randomBytes(6).toString('hex')}`;
+  // Written aside and then given its name: of two processes that start at once the second reads what the first wrote,
+  // and never the beginning of it.
+  const aside = `${file}.${encodeBase64url(randomBytes(8))}`;
+  const handle = await open(aside, 'wx', 0o600);
   try {
-    const handle = await open(own, 'wx', 0o600);
-    try {
-      await handle.chmod(0o600);
-      await handle.writeFile(renderSigningKeyPem(seed));
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await link(own, file);
+    await handle.writeFile(renderSigningKeyPem(seed));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+  try {
+    await link(aside, file);
   } catch (error) {
     if (!isExisting(error)) throw error;
     return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
   } finally {
-    await rm(own, { force: true });
+    await unlink(aside);
   }
   return { key: crypto.signingKey(seed), made: true };
 }
