@@ -7,6 +7,7 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Sessions } from './sessions.ts';
 import type { CommitResult, Operation, Store } from './store/port.ts';
+import type { UnderWay } from './under-way.ts';
 
 /** The running gateway: what lives as long as the process, and the config as last loaded. */
 export interface Gateway {
@@ -32,13 +33,13 @@ export interface Gateway {
   readonly undoWork: Bell;
   /** Fires when the process is about to end. */
   readonly stopping: AbortSignal;
+  /** Calls that were sent and whose outcome is not stored yet: the end of the process waits for them. */
+  readonly underWay: UnderWay;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: (length: number) => Uint8Array;
   /** `store.commit`, with note taken of whether the store can be reached. */
   readonly commit: (operations: readonly Operation[]) => Promise<CommitResult>;
-  /** Commits without anybody waiting: for what a crash may lose. A failure forgets the sessions in memory. */
-  readonly commitLater: (operations: readonly Operation[]) => void;
   /** Whether the last commit went through. */
   readonly storeIsUp: () => boolean;
   /** HMAC-SHA-256 under the store's secret, base64url: digests of values, and keys sent upstream. */

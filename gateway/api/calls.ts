@@ -4,7 +4,7 @@ import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
-import { readCallHeaders } from '../http/call-headers.ts';
+import { parseIdempotencyKey, readCallHeaders } from '../http/call-headers.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import {
   type ApiBindings,
@@ -42,7 +42,8 @@ export async function postCall(env: ApiBindings): Promise<Response> {
     case 'replayed': {
       if (answer.answer.kind === 'tombstone') return answerOther(answer);
       const { status, body, contentType } = answer.answer;
-      return jsonAnswer({ replayed: true, outcome: answer.outcome, status, result: resultOf(body, contentType) });
+      const result = resultOf(body, contentType);
+      return jsonAnswer({ ...proofOf(answer), replayed: true, outcome: answer.outcome, status, result });
     }
     default:
       return answerOther(answer);
@@ -122,13 +123,12 @@ function withKey(env: ApiBindings, members: CallMembers): CallMembers {
   if (members.idempotencyKey !== undefined) {
     throw badMember('idempotency_key', 'is given twice, in the header Idempotency-Key and in the body');
   }
-  const quoted = /^"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"$/.exec(header);
-  const key = quoted?.[1] ?? header;
-  if (key.length > 255) throw badMember('idempotency_key', 'must have 1 to 255 characters');
+  const key = parseIdempotencyKey(header);
+  if (key === undefined) throw badMember('idempotency_key', 'must have 1 to 255 printable ASCII characters');
   return { ...members, idempotencyKey: key };
 }
 
-function proofOf(answer: Extract<EnforceAnswer, { kind: 'forwarded' }>): object {
+function proofOf(answer: Pick<Extract<EnforceAnswer, { kind: 'forwarded' }>, 'check' | 'receipt'>): object {
   return { ...(answer.check ? { check: answer.check } : {}), ...(answer.receipt ? { receipt: answer.receipt } : {}) };
 }
 

@@ -17,6 +17,7 @@ import { type Effects, effectsOf } from '../runs/outcome-effects.ts';
 import { newSession, type Session } from '../sessions.ts';
 import type { ClaimRecord, SessionKey, SessionRecord } from '../store/port.ts';
 import type { ReadCall } from './read-call.ts';
+import { mayRideAlong } from './ride-along.ts';
 
 /** The session that a request asks for, before anything is read from the store. */
 export interface SessionChoice {
@@ -101,7 +102,7 @@ export type OpenedSession =
  * its caller carries over; the old one's head stays where it is.
  */
 export async function openSession(gateway: Gateway, read: ReadCall, choice: SessionChoice): Promise<OpenedSession> {
-  const found = choice.fresh ? undefined : await gateway.sessions.find(choice.key);
+  const found = choice.fresh ? undefined : await findFor(gateway, read, choice);
   if (choice.fault !== undefined) return restart(gateway, read, choice, choice.fault);
   if (found === undefined) {
     if (choice.carried !== undefined) {
@@ -148,6 +149,16 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
   const more = known.outcome !== undefined && known.outcome !== carried.outcome;
   const late = more ? { late: { step, ...known, outcome: known.outcome } } : {};
   return { kind: 'session', session: found, prevReport: carried, believed, ...late };
+}
+
+/**
+ * What a carried history is held against must be the store's own row: a copy that another replica has gone on from would
+ * make an honest history a fork. A held one is held to its version by the commit.
+ */
+function findFor(gateway: Gateway, read: ReadCall, { key, mode }: SessionChoice): Promise<Session | undefined> {
+  const { sessions } = gateway;
+  if (mode === 'carried') return sessions.findNow(key);
+  return mayRideAlong(gateway, read) ? sessions.findRiding(key) : sessions.find(key);
 }
 
 function adoptedEffects(gateway: Gateway, session: Session, entry: Entry, outcome: Outcome): Promise<Effects> {

@@ -2,7 +2,6 @@ import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
 import { checkCall } from '../../policy/check.ts';
 import { reasonCode } from '../../policy/reasons.ts';
-import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import type { HistoryFault } from '../../receipts/history.ts';
 import { signLink } from '../../receipts/history-links.ts';
@@ -20,16 +19,18 @@ import {
   type Operation,
   StoreFault,
 } from '../store/port.ts';
-import type { Checked, Place } from './allowed.ts';
+import type { Checked } from './allowed.ts';
 import { renderCheck } from './answer-check.ts';
 import { type Appended, appendEntry, type InSession, viewOf } from './append.ts';
 import { chooseSession, openSession, type SessionChoice } from './choose-session.ts';
 import { makeClaim } from './claims.ts';
 import { callDigest, makeConfirmation, renderConfirmation, toConfirmation } from './confirmations.ts';
 import { failedBy, withFailure } from './failed-by-refusal.ts';
+import { placeOf } from './place.ts';
 import { RUN_FOREIGN, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 import { answerRepeat } from './repeat.ts';
+import { rideAlong, ridesAlong } from './ride-along.ts';
 import { takeSnapshot, withConfirmation } from './snapshot.ts';
 import { holdsOf } from './usage.ts';
 
@@ -66,8 +67,17 @@ async function decideOnce(gateway: Gateway, read: ReadCall, choice: SessionChoic
   if (opened.kind === 'foreign') return answerForeign(gateway, read, choice, opened.fault);
   const first = await takeSnapshot(gateway, read, opened, viewOf(gateway, opened));
   const judged = await judge(gateway, read, opened.session, first);
-  if (judged.standing !== undefined) return answerStanding(read, judged.verdict, opened.session, judged.standing);
+  if (judged.standing !== undefined) {
+    // Nothing is stored here that would tell a copy which another replica has gone on from.
+    if (!(await isCurrent(gateway, opened.session))) return 'moved';
+    return answerStanding(read, judged.verdict, opened.session, judged.standing);
+  }
   return record(gateway, read, opened, judged, performance.now() - startedAt);
+}
+
+/** Whether a session in memory is as it stands in the store. */
+async function isCurrent(gateway: Gateway, { record }: Session): Promise<boolean> {
+  return (await gateway.sessions.findNow(record))?.record.version === record.version;
 }
 
 interface Judged {
@@ -107,6 +117,11 @@ async function record(
   checkMs: number,
 ): Promise<Decided | 'moved'> {
   const { snapshot, verdict } = judged;
+  if (verdict.tool !== undefined && ridesAlong(gateway, read, opened, verdict)) {
+    count(gateway, verdict);
+    gateway.metrics.checkTook(checkMs);
+    return rideAlong(gateway, read, opened, snapshot, verdict, verdict.tool, checkMs);
+  }
   const failing = await failedBy(gateway, read, opened, verdict);
   const appended = withFailure(appendEntry(gateway, read, opened, snapshot, verdict), failing);
   const { tool } = verdict;
@@ -151,13 +166,9 @@ async function record(
     ...freezeOf(opened),
     ...[line, ...others].map(({ n, line: text }) => ({ op: 'outbox', replica, n, line: text }) as const),
   ];
-  const unwaited = forwards && claim === undefined && ridesAlong(gateway, read, opened, tool);
-  if (unwaited) gateway.commitLater(operations);
-  else {
-    const inFlight = forwards ? claim?.link : undefined;
-    const result = await commitWith(gateway, read, { lines: [line, ...others], operations, inFlight });
-    if (!result.ok) return problemOf(result);
-  }
+  const inFlight = forwards ? claim?.link : undefined;
+  const result = await commitWith(gateway, read, { lines: [line, ...others], operations, inFlight });
+  if (!result.ok) return problemOf(result);
   gateway.sessions.keep(appended.record, opened.session);
   count(gateway, verdict);
   gateway.metrics.checkTook(checkMs);
@@ -179,7 +190,7 @@ async function record(
     return { kind: 'held', check };
   }
   const answers = snapshot.answers ?? [];
-  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited, line } as const;
+  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited: false, line } as const;
   return claim === undefined ? allowed : { ...allowed, claim };
 }
 
@@ -283,26 +294,9 @@ function freezeOf(opened: InSession): readonly Operation[] {
   return forked === undefined ? [] : [{ op: 'freeze_session', sid: forked.sid, why: 'forked' }];
 }
 
-/**
- * Whether an allowed read need not wait for the store: with one process, a read that no rule counts, orders, taints by
- * or reads a value of, and whose entry is not handed out (docs/performance.md).
- */
-function ridesAlong(gateway: Gateway, read: ReadCall, opened: InSession, tool: Tool): boolean {
-  const alone = gateway.store.kind === 'sqlite' && gateway.storeIsUp();
-  const plain = !opened.session.isNew && opened.adopted === undefined && opened.session.record.mode === 'held';
-  return alone && plain && read.call.run === undefined && !read.request.wantEntry && read.loaded.unwatched.has(tool.id);
-}
-
 /** Link of the step that the call undoes. */
 function undoneLinkOf(read: ReadCall, snapshot: Snapshot): string | undefined {
   return read.call.undoes === undefined ? undefined : snapshot.steps.get(read.call.undoes)?.link;
-}
-
-function placeOf(appended: Appended): Place {
-  const { body, record: key, linkText: link } = appended;
-  const { step, agent, run, undoes } = body;
-  const at = { key, sid: key.sid, step, link, agent, own: true };
-  return { ...at, ...(run === undefined ? {} : { run }), ...(undoes === undefined ? {} : { undoes }) };
 }
 
 function entryOf(read: ReadCall, appended: Appended): JsonObject {

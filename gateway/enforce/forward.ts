@@ -9,10 +9,15 @@ import type { Allowed } from './allowed.ts';
 import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
 import { headerOf, outcomeOfAnswer } from './outcome-of.ts';
 import { sendCall } from './send.ts';
-import { releaseClaim, type Settled, settle } from './settle.ts';
+import { releaseClaim, settle } from './settle.ts';
+import type { Settled } from './settled.ts';
 
 /** Sends an allowed call once and stores what became of it. Its claim, begun in `gateway.flights`, is ended here. */
-export async function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+export function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+  return gateway.underWay.track(send(gateway, allowed));
+}
+
+async function send(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
   try {
     return await sendAndSettle(gateway, allowed);
   } catch (error) {
@@ -65,7 +70,7 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
   }
   const { answer } = filtered;
   const heldBack = filtered.kind === 'filtered' ? filtered.heldBack : undefined;
-  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack);
+  const outcome = gateway.underWay.track(settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack));
   return {
     kind: 'forwarded',
     ...(allowed.check === undefined ? {} : { check: allowed.check }),
@@ -79,9 +84,9 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
 
 /** The decision is in the log before anything is sent; where it cannot be, the claim is let go and nothing is sent. */
 async function writeDecision(gateway: Gateway, allowed: Allowed): Promise<void> {
-  if (allowed.line === undefined) return;
+  if (allowed.line === undefined && allowed.logged === undefined) return;
   try {
-    await gateway.audit.write(allowed.line);
+    await (allowed.line === undefined ? allowed.logged : gateway.audit.write(allowed.line));
   } catch (error) {
     await releaseClaim(gateway, allowed, 'audit_unavailable');
     throw error;

@@ -3,37 +3,20 @@ import { resultBytesDigest } from '../../receipts/digest.ts';
 import type { Outcome } from '../../receipts/history.ts';
 import { mayFollow } from '../../receipts/history-reports.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import type { OutcomeEvent } from '../audit/events.ts';
-import type { CallOutcome } from '../exchange.ts';
 import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { type Effects, effectsOf, NO_EFFECTS } from '../runs/outcome-effects.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
-import type { ClaimRecord, Operation, StoredAnswer } from '../store/port.ts';
+import type { ClaimRecord, Operation } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
 import { parseResult, type ReadResult, readResult } from './read-result.ts';
+import { settleRide } from './ride-along.ts';
+import { outcomeEvent, type Settled } from './settled.ts';
 import { outcomeOf, readBody } from './step-facts.ts';
 import { bindArguments } from './undo-arguments.ts';
 import { endHolds, restoreSpend } from './usage.ts';
 import { watchAnswer } from './watched.ts';
-
-/** What became of a sent call, as its answer says. */
-export interface Settled {
-  readonly outcome: CallOutcome;
-  /** The whole body, where it was read. */
-  readonly body?: Uint8Array;
-  readonly contentType?: string;
-  readonly answer?: StoredAnswer;
-  readonly upstreamStatus?: number;
-  readonly upstreamMs: number;
-  /** A code: why it failed or is unknown. */
-  readonly why?: string;
-  /** The person who says so, where nobody else could. */
-  readonly by?: string;
-  /** How many records of the answer a filter held back. */
-  readonly heldBack?: number;
-}
 
 const MAX_ATTEMPTS = 20;
 
@@ -43,6 +26,10 @@ const MAX_ATTEMPTS = 20;
  * `StoreFault` where the store is away. Resolves with whether it was stored: not where the claim is somebody else's.
  */
 export async function settle(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<boolean> {
+  if (allowed.unwaited) {
+    await settleRide(gateway, allowed, settled);
+    return true;
+  }
   return gateway.sessions.inLine(allowed.place.key, () => settleInLine(gateway, allowed, settled));
 }
 
@@ -67,21 +54,18 @@ async function settleInLine(gateway: Gateway, given: Allowed, settled: Settled):
       ...effects.operations,
       ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
     ];
-    if (allowed.unwaited && gateway.storeIsUp()) gateway.commitLater(operations);
-    else {
-      const committing = gateway.commit(operations);
-      if (effects.failsRun) faultPoint('marking-run-failed');
-      const result = await committing;
-      if (!result.ok) {
-        for (const unwritten of lines) gateway.audit.abandon(unwritten);
-        if (result.conflict === 'claim_fenced') {
-          const late = await takenOver(gateway, allowed, settled);
-          if (late === undefined) return false;
-          allowed = late;
-        }
-        gateway.sessions.forget(key);
-        continue;
+    const committing = gateway.commit(operations);
+    if (effects.failsRun) faultPoint('marking-run-failed');
+    const result = await committing;
+    if (!result.ok) {
+      for (const unwritten of lines) gateway.audit.abandon(unwritten);
+      if (result.conflict === 'claim_fenced') {
+        const late = await takenOver(gateway, allowed, settled);
+        if (late === undefined) return false;
+        allowed = late;
       }
+      gateway.sessions.forget(key);
+      continue;
     }
     gateway.sessions.keep(change.record, session);
     gateway.metrics.settled(allowed.tool.id, settled.outcome);
@@ -131,27 +115,6 @@ function effectsOfCall(gateway: Gateway, session: Session, allowed: Allowed, set
  */
 function isUntold({ receipt, place }: Allowed, { outcome, answer, by }: Settled): boolean {
   return receipt !== undefined && place.undoes === undefined && outcome === 'failed' && answer === undefined && !by;
-}
-
-function outcomeEvent(allowed: Allowed, settled: Settled): OutcomeEvent {
-  const { place, read, tool } = allowed;
-  const { outcome, upstreamMs, upstreamStatus, why } = settled;
-  return {
-    event: 'outcome',
-    ...(settled.by === undefined ? { by: 'gateway' } : { by: 'approver', approver: settled.by }),
-    outcome,
-    tool: tool.id,
-    agent: place.agent,
-    caller: read.request.caller.name,
-    session: place.key.session,
-    step: place.step,
-    latency: { upstream: upstreamMs },
-    ...(read.request.route === undefined ? {} : { route: read.request.route }),
-    ...(place.run === undefined ? {} : { run: place.run }),
-    ...(upstreamStatus === undefined ? {} : { upstream_status: upstreamStatus }),
-    ...(why === undefined ? {} : { why }),
-    ...(settled.heldBack === undefined ? {} : { held_back: settled.heldBack }),
-  };
 }
 
 /** The claim of a call that nothing was sent for is let go, and its step reported failed. Logs where even that cannot be stored. */

@@ -48,7 +48,8 @@ export class HttpRoute implements Route {
     const headers = readCallHeaders(exchange);
     if ('problem' in headers) return this.#refuse(exchange, context, caller, headers.problem);
     const match = this.#operations.router.match(exchange.method, exchange.path.slice(this.path.length + 1).split('/'));
-    if (match.kind === 'match') {
+    // Who may not reach a tool is told no more than that there is none: nothing of the request is held against it first.
+    if (match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name)) {
       const read = await this.#read(exchange, match.operation, match.rawParameters);
       if ('problem' in read) return this.#refuse(exchange, context, caller, read.problem);
       return this.#enforce(exchange, context, { caller, headers, tool: match.operation.name, ...read });
@@ -73,19 +74,24 @@ export class HttpRoute implements Route {
   /** Methods of the same path whose tools this caller reaches: what else exists is not told. */
   #reachableMethods(
     exchange: EdgeExchange,
-    { gateway }: RouteContext,
+    context: RouteContext,
     caller: Caller,
-    { members }: CallHeaders,
+    headers: CallHeaders,
     methods: readonly string[],
   ): readonly string[] {
-    const agents =
-      members.agent === undefined ? [...caller.agents] : [members.agent].filter((a) => caller.agents.has(a));
     const segments = exchange.path.slice(this.path.length + 1).split('/');
     return methods.filter((method) => {
       const match = this.#operations.router.match(method, segments);
-      const tool = match.kind === 'match' ? gateway.loaded.catalogue.tools.get(match.operation.name) : undefined;
-      return tool !== undefined && agents.some((agent) => tool.agents.has(agent));
+      return match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name);
     });
+  }
+
+  /** Whether the agent that the call names, else any that its caller may name, reaches the tool. */
+  #reaches({ gateway }: RouteContext, caller: Caller, { members }: CallHeaders, toolId: string): boolean {
+    const tool = gateway.loaded.catalogue.tools.get(toolId);
+    if (tool === undefined) return false;
+    if (members.agent !== undefined) return caller.agents.has(members.agent) && tool.agents.has(members.agent);
+    return [...caller.agents].some((agent) => tool.agents.has(agent));
   }
 
   async #read(

@@ -21,7 +21,7 @@ const SHORTEST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /** Why a claim is unknown that nobody follows any more: a person settles it. */
-export const GAVE_UP = 'gave_up';
+const GAVE_UP = 'gave_up';
 
 /**
  * Follows writes whose outcome is unknown, where their tool says by which read: until the read says that they are done or

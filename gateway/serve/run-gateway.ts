@@ -86,7 +86,11 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
         stopping.abort();
         if (lameDuckMs > 0) await pause(lameDuckMs);
         const cutOff = await host.closeServer(DRAIN_MS);
+        gateway.sessions.flushAll();
         if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
+        // What a client hung up on is under way all the same, and its outcome has to be stored.
+        const left = await gateway.underWay.idle(DRAIN_MS);
+        if (left > 0) log.warn({ calls: left }, 'calls were still under way at the end of the grace time');
         await Promise.all(beside.map((work) => work.stop()));
         await audit
           .append({ event: 'config', act: 'stop' })

@@ -13,6 +13,7 @@ import type { Log } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Sessions } from '../sessions.ts';
 import { type CommitResult, type Operation, type Store, StoreFault } from '../store/port.ts';
+import { UnderWay } from '../under-way.ts';
 
 /** Sessions that are kept in memory. One that is not is read from the store. */
 const LIVE_SESSIONS = 20_000;
@@ -66,7 +67,7 @@ export function makeGateway(
 ): Gateway {
   const { store, audit } = services;
   const secret = createSecretKey(store.secret());
-  const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS);
+  const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS, (operations) => store.enqueue(operations));
   const metrics = new Metrics({
     storeCounts: () => store.countOpen(Date.now()),
     storeIsUp: () => health.isUp,
@@ -95,9 +96,9 @@ export function makeGateway(
     undoWork: new Bell(),
     now: Date.now,
     random: (length) => randomBytes(length),
-    commitLater: (operations) => store.enqueue(operations),
     storeIsUp: () => health.isUp,
     stopping,
+    underWay: new UnderWay(),
     keyed: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
   };
 }

@@ -19,12 +19,12 @@ export class Surface {
   #idle: (() => void) | undefined;
 
   constructor(whole: WholeConfig, signing: SigningKey, url: string) {
-    const { config, built, rulebook } = whole;
+    const { config, built, rulebook, licence } = whole;
     const { table, upstreams } = openRoutes(config, built);
-    const approveAt = `${config.console.url ?? url}/console/confirmations`;
+    const approveAt = `${config.console.url ?? url}/v1/confirmations`;
     this.whole = whole;
     this.routes = table;
-    this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook });
+    this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook, licence });
     this.authenticate = createAuthenticator({
       credentials: config.credentials,
       approvers: config.approvers,

@@ -47,7 +47,11 @@ export interface Store {
   findConfirmationOfCall(sid: string, callDigest: string): Promise<ConfirmationRecord | undefined>;
   listConfirmations(state: ConfirmationState, limit: number): Promise<readonly ConfirmationRecord[]>;
 
-  findReceipt(key: ReceiptKey): Promise<{ readonly link: string } | undefined>;
+  /** Receipts that were admitted of a session's steps up to one, highest step first, at most `limit`. */
+  findReceipts(
+    key: SessionKey,
+    most: { readonly upTo: number; readonly limit: number },
+  ): Promise<readonly { readonly step: number; readonly link: string }[]>;
 
   findRun(caller: string, run: string): Promise<RunRecord | undefined>;
   listRuns(states: readonly RunState[], limit: number): Promise<readonly RunRecord[]>;

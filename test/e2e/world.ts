@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type SeenRequest, type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
+import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
 import { startTestGateway, type TestAnswer, type TestGateway, type TestOptions } from '../harness/gateway.ts';
 
 /** API keys of everybody who calls the gateway here. */
@@ -149,7 +149,7 @@ export interface Called {
 export interface World {
   readonly shop: Shop;
   readonly gateway: TestGateway;
-  readonly seen: readonly SeenRequest[];
+  readonly seen: Shop['seen'];
   check(body: Words, key?: string): Promise<Answer>;
   call(body: Words, key?: string): Promise<Called>;
   post(path: string, body: unknown, key?: string, headers?: Readonly<Record<string, string>>): Promise<TestAnswer>;
