@@ -3,6 +3,7 @@ import type { VerifiedCache } from '../receipts/history-verify.ts';
 import type { AuditLog } from './audit/audit-log.ts';
 import type { Loaded } from './loaded.ts';
 import type { Log } from './log.ts';
+import type { Metrics } from './metrics.ts';
 import type { Sessions } from './sessions.ts';
 import type { CommitResult, Operation, Store } from './store/port.ts';
 
@@ -13,8 +14,9 @@ export interface Gateway {
   readonly store: Store;
   readonly sessions: Sessions;
   /** Prefixes of carried histories that verified before. */
-  readonly verified: VerifiedCache;
+  readonly verified: VerifiedCache & { clear(): void };
   readonly audit: AuditLog;
+  readonly metrics: Metrics;
   readonly log: Log;
   readonly crypto: Crypto;
   /** Names this process among replicas: owner of claims, name of its audit chain. */

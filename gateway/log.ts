@@ -3,7 +3,7 @@ import { type DestinationStream, destination, type Logger, pino, stdTimeFunction
 /** The operational log: what operators read about the process itself. What happened to calls stands in the audit log. */
 export type Log = Logger;
 
-type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent';
 
 /** Members whose value is never written, wherever in what is logged they stand up to the depth that is looked at. */
 const SECRET_NAMES = [

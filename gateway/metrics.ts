@@ -3,22 +3,12 @@ import { REASONS, type ReasonCode } from '../policy/reasons.ts';
 import type { Decision } from '../receipts/history.ts';
 import type { AuditLag } from './audit/options.ts';
 import type { CallOutcome } from './exchange.ts';
-import type { ClaimState, UndoState } from './store/port.ts';
+import type { ClaimState, OpenCount, UndoState } from './store/port.ts';
 import { TallyTable } from './tally.ts';
-
-/** What of the store is counted at each scrape. */
-interface StoreCounts {
-  readonly claims: Readonly<Partial<Record<ClaimState, number>>>;
-  readonly undos: Readonly<Partial<Record<UndoState, number>>>;
-  /** Confirmations that wait for an approver. */
-  readonly heldConfirmations: number;
-}
 
 /** Where gauges are read from when Prometheus asks; each may be absent while its part is not running. */
 export interface MetricSources {
-  readonly storeCounts?: () => Promise<StoreCounts>;
-  /** Commits that wait in this process. */
-  readonly storeWaiting?: () => number;
+  readonly storeCounts?: () => Promise<readonly OpenCount[]>;
   readonly storeIsUp?: () => boolean;
   readonly auditLag?: () => AuditLag;
   /** Live sessions in memory. */
@@ -30,8 +20,9 @@ const CHECK_BUCKETS = [0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.00
 const STORE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const UPSTREAM_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-const CLAIM_STATES: readonly ClaimState[] = ['claimed', 'sending', 'ran', 'failed', 'outcome_unknown'];
-const UNDO_STATES: readonly UndoState[] = ['undo_pending', 'undoing', 'compensated', 'undo_unknown', 'needs_person'];
+/** The states that somebody waits in; what is settled is history, and counting it would be a walk through the store. */
+const CLAIM_STATES: readonly ClaimState[] = ['claimed', 'sending', 'outcome_unknown'];
+const UNDO_STATES: readonly UndoState[] = ['undo_pending', 'undoing', 'undo_unknown', 'needs_person'];
 const DECISIONS: readonly Decision[] = ['allow', 'confirm', 'refuse'];
 const OUTCOMES: readonly CallOutcome[] = ['ran', 'failed', 'outcome_unknown'];
 const CODES = Object.keys(REASONS) as readonly ReasonCode[];
@@ -66,7 +57,7 @@ export class Metrics {
     const histogram = (name: string, help: string, buckets: readonly number[]): Histogram =>
       new Histogram({ name, help, buckets: [...buckets], registers });
     this.#check = histogram('toolgate_check_seconds', 'Time that the check of a call took.', CHECK_BUCKETS);
-    this.#store = histogram('toolgate_store_seconds', 'Time that a call waited for the store.', STORE_BUCKETS);
+    this.#store = histogram('toolgate_store_seconds', 'Time that a commit of the store took.', STORE_BUCKETS);
     this.#upstream = histogram(
       'toolgate_upstream_seconds',
       'Time that a call waited for its upstream.',
@@ -163,11 +154,12 @@ function exposeStore(registers: readonly Registry[], sources: MetricSources): Re
   const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []): Gauge<L> =>
     new Gauge<L>({ name, help, labelNames, registers: [...registers] });
   const up = gauge('toolgate_store_up', '1 while the store takes commits.');
-  const waiting = gauge('toolgate_store_waiting_commits', 'Commits of this process that wait for the store.');
   const sessions = gauge('toolgate_sessions', 'Sessions that this process has in memory.');
-  const claims = gauge('toolgate_claims', 'Claims of calls, by state.', ['state']);
+  const claims = gauge('toolgate_claims', 'Calls that are not settled, by state.', ['state']);
   const unknown = gauge('toolgate_unknown_outcomes', 'Calls of which nobody knows whether they ran.');
-  const undos = gauge('toolgate_undos', 'Steps of failed runs, by the state of their undo.', ['state']);
+  const undos = gauge('toolgate_undos', 'Steps of failed runs that are not undone yet, by the state of their undo.', [
+    'state',
+  ]);
   const held = gauge('toolgate_held_confirmations', 'Calls that wait for an approver.');
   const age = gauge(
     'toolgate_store_counts_age_seconds',
@@ -176,16 +168,17 @@ function exposeStore(registers: readonly Registry[], sources: MetricSources): Re
   let countedAtMs = performance.now();
   return async () => {
     if (sources.storeIsUp !== undefined) up.set(sources.storeIsUp() ? 1 : 0);
-    if (sources.storeWaiting !== undefined) waiting.set(sources.storeWaiting());
     if (sources.sessions !== undefined) sessions.set(sources.sessions());
     // A store that cannot be asked must not take the other metrics with it: its counts stay, and their age tells.
     const counts = await sources.storeCounts?.().catch(() => undefined);
     if (counts !== undefined) {
       countedAtMs = performance.now();
-      for (const state of CLAIM_STATES) claims.set({ state }, counts.claims[state] ?? 0);
-      unknown.set(counts.claims.outcome_unknown ?? 0);
-      for (const state of UNDO_STATES) undos.set({ state }, counts.undos[state] ?? 0);
-      held.set(counts.heldConfirmations);
+      const count = (what: OpenCount['what'], state: string): number =>
+        counts.find((row) => row.what === what && row.state === state)?.count ?? 0;
+      for (const state of CLAIM_STATES) claims.set({ state }, count('claim', state));
+      unknown.set(count('claim', 'outcome_unknown'));
+      for (const state of UNDO_STATES) undos.set({ state }, count('undo', state));
+      held.set(count('confirmation', 'held'));
     }
     age.set((performance.now() - countedAtMs) / 1000);
   };

@@ -32,6 +32,11 @@ export class Sessions {
     this.#live = new LRUCache({ max });
   }
 
+  /** How many are in memory. */
+  get size(): number {
+    return this.#live.size;
+  }
+
   /** Runs `work` when every earlier call of the session has been decided. Throws what `work` throws. */
   async inLine<T>(key: SessionKey, work: () => Promise<T>): Promise<T> {
     const name = nameOf(key);

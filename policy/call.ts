@@ -87,13 +87,13 @@ export interface Confirmation {
 }
 
 /** What is wrong with a history, as `detail` of `history_invalid` says it. */
-export interface HistoryFault {
+interface HistoryFault {
   readonly fault: string;
   readonly entry?: number;
 }
 
 /** The session as the check sees it. */
-export interface SessionFacts {
+interface SessionFacts {
   readonly id: string;
   readonly view: SessionView;
   /** Step and link of the newest entry; absent before the first. */

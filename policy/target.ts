@@ -18,7 +18,7 @@ export interface TargetFault {
 }
 
 /** What can be wrong with a target, with the sentence that says so. */
-export const TARGET_FAULTS = {
+const TARGET_FAULTS = {
   form: 'the request target must be a path that starts with `/`',
   character: 'the request target holds a character that must be percent-encoded',
   encoding: 'the request target holds a broken percent-encoding or text that is not UTF-8',
@@ -31,7 +31,7 @@ export const TARGET_FAULTS = {
 } as const;
 
 /** Codes of `TARGET_FAULTS`. */
-export type TargetFaultCode = keyof typeof TARGET_FAULTS;
+type TargetFaultCode = keyof typeof TARGET_FAULTS;
 
 /** How a target is read. */
 export interface TargetOptions {

@@ -3,7 +3,7 @@ import { readStrictly } from './json-reader.ts';
 import type { JsonArray, JsonObject, JsonValue } from './json-value.ts';
 
 /** How deep arrays and objects may nest where nothing else is said: a scalar is 0 deep, `[]` is 1, `[[]]` is 2. */
-export const MAX_JSON_DEPTH = 64;
+const MAX_JSON_DEPTH = 64;
 
 // `ignoreBOM` keeps a byte order mark in the text, so that it is refused and not silently dropped.
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -8,10 +8,10 @@ import { type VerifiedHistory, type VerifyOptions, verifyHistory } from './histo
 import type { JsonObject, JsonValue } from './json-value.ts';
 
 /** The format's name, in every answer's `format`. */
-export const RECEIPT_FORMAT = 'qls-tool-receipt/1';
+const RECEIPT_FORMAT = 'qls-tool-receipt/1';
 
 /** Why a receipt does not let a call pass, in the order in which it is looked at. */
-export type ReceiptReason =
+type ReceiptReason =
   | 'unknown_tool'
   | 'receipt_missing'
   | 'history_invalid'
@@ -20,7 +20,7 @@ export type ReceiptReason =
   | 'receipt_spent';
 
 /** The answer as it is sent. `session` and `step` are absent where no history was there to take them from. */
-export type ReceiptAnswer = {
+type ReceiptAnswer = {
   readonly format: typeof RECEIPT_FORMAT;
   readonly decision: 'allow' | 'refuse';
   readonly reason: 'receipt' | ReceiptReason;
@@ -70,7 +70,7 @@ export interface ReceiptFacts {
  * What to do with a call after its receipt was looked at: `send` it for the first time, `resend` it with the same key,
  * `replay` the stored answer, or `wait` (409: the first one is still in flight).
  */
-export type ReceiptHandling = 'refuse' | 'send' | 'resend' | 'replay' | 'wait';
+type ReceiptHandling = 'refuse' | 'send' | 'resend' | 'replay' | 'wait';
 
 /** The answer, how to go on, and for a refusal a sentence for whoever reads it. */
 export interface ReceiptEvaluation {

@@ -26,7 +26,7 @@ export class ApiProblem extends Error {
 }
 
 /** The largest body that the control API reads, in bytes: a carried history of some thousand entries fits. */
-export const MAX_API_BODY_BYTES: number = 8 << 20;
+const MAX_API_BODY_BYTES: number = 8 << 20;
 
 /** The caller that the credential names. Throws `ApiProblem` 401 or 403. */
 export function requireCaller(env: ApiBindings): Caller {
@@ -40,6 +40,13 @@ export function requireApprover(env: ApiBindings): string {
   const name = approverOf(identify(env));
   if (typeof name !== 'string') throw new ApiProblem(name.problem);
   return name;
+}
+
+/** Whoever may look at the process itself: an approver, or a host. An agent is not told what others do. Throws `ApiProblem` 401 or 403. */
+export function requireOperator(env: ApiBindings): void {
+  const identity = identify(env);
+  if (identity.kind === 'approver' || identity.caller.host) return;
+  throw new ApiProblem(fault('wrong_role', "only an approver's or a host's credential can do this"));
 }
 
 /** Whoever the credential names, a caller or an approver. Throws `ApiProblem` 401. */

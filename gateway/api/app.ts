@@ -9,6 +9,7 @@ import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
 import { postCall, postCheck, postReceipt } from './calls.ts';
 import { getConfirmations, postDecision } from './confirmations.ts';
 import { getHealth, getReadiness } from './health.ts';
+import { getMetrics } from './metrics.ts';
 import { API_DESCRIPTION } from './openapi.ts';
 import { postOutcome } from './outcomes.ts';
 import { getSession } from './sessions.ts';
@@ -38,7 +39,8 @@ export function createApi(): ApiHandler {
   app.get('/readyz', (c) => getReadiness(c.env.gateway));
   app.get('/openapi.json', (c) => c.json(API_DESCRIPTION));
   app.notFound((c) => answerMissing(app, c));
-  app.onError((error, c) => problemAnswer(problemOf(error, c.env)));
+  app.get('/metrics', (c) => getMetrics(c.env));
+  app.onError((error, c) => answerProblem(c.env, problemOf(error, c.env)));
   return async (env) => {
     const { exchange } = env;
     // The body stays with the edge, which reads it under its own limits; Hono sees the method and the path.
@@ -51,10 +53,17 @@ export function createApi(): ApiHandler {
 /** A path that exists with another method is 405 and names it (RFC 9110 section 15.5.6). */
 function answerMissing(app: Api, c: Context<{ Bindings: ApiBindings }>): Response {
   const methods = ['GET', 'POST'].filter((method) => app.router.match(method, c.req.path)[0].length > 0);
-  if (methods.length === 0) return problemAnswer(fault('no_route', 'there is nothing at this path; see /openapi.json'));
-  const answer = problemAnswer(fault('method_not_allowed', `this path takes ${methods.join(', ')}`));
+  if (methods.length === 0) {
+    return answerProblem(c.env, fault('no_route', 'there is nothing at this path; see /openapi.json'));
+  }
+  const answer = answerProblem(c.env, fault('method_not_allowed', `this path takes ${methods.join(', ')}`));
   answer.headers.set('allow', methods.join(', '));
   return answer;
+}
+
+function answerProblem({ gateway }: ApiBindings, problem: Problem): Response {
+  gateway.metrics.problem(problem.code);
+  return problemAnswer(problem);
 }
 
 function problemOf(error: Error, env: ApiBindings): Problem {

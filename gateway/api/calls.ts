@@ -12,7 +12,6 @@ import {
   badMember,
   isObject,
   jsonAnswer,
-  problemAnswer,
   requireCaller,
   requireObject,
   requireText,
@@ -184,7 +183,7 @@ function contentTypeOf(headers: readonly string[]): string | undefined {
 }
 
 function answerOther(answer: EnforceAnswer): Response {
-  if (answer.kind === 'problem') return problemAnswer(answer.problem);
+  if (answer.kind === 'problem') throw new ApiProblem(answer.problem);
   if (answer.kind === 'receipt') return jsonAnswer({ receipt: answer.receipt });
-  return problemAnswer(ANSWER_NOT_KEPT);
+  throw new ApiProblem(ANSWER_NOT_KEPT);
 }

@@ -119,6 +119,15 @@ export const API_DESCRIPTION: JsonObject = {
     '/v1/confirmations/{id}/deny': {
       post: operation('Deny a held call', JSON_ANSWER('The decision', FREE), { parameters: [ID] }),
     },
+    '/metrics': {
+      get: operation(
+        "The gateway's metrics, for Prometheus; with credentials configured for approvers and hosts alone",
+        {
+          description: 'Prometheus text format',
+          content: { 'text/plain': { schema: TEXT } },
+        },
+      ),
+    },
     '/healthz': { get: operation('The process answers', JSON_ANSWER('Alive', FREE), { security: [] }) },
     '/readyz': { get: operation('Whether calls can be taken', JSON_ANSWER('Ready', FREE), { security: [] }) },
   },

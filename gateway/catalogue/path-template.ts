@@ -5,7 +5,7 @@ export interface PathTemplate {
   readonly segments: readonly PathSegment[];
 }
 
-export type PathSegment = { readonly literal: string } | { readonly parameter: string };
+type PathSegment = { readonly literal: string } | { readonly parameter: string };
 
 const LITERAL = /^[A-Za-z0-9._~!$&'()*+,=:@-]+$/;
 const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_.-]{0,127})\}$/;

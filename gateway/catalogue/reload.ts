@@ -19,6 +19,8 @@ export interface Reloaded {
 /** What a process is bound to from its start, and where the configuration says it. */
 const FIXED: readonly { readonly path: ConfigPath; readonly of: (config: Config) => unknown }[] = [
   { path: ['listen'], of: ({ listen }) => [listen.host, listen.port, listen.tls !== undefined] },
+  // Whether clients must show a certificate is settled when the listener is made.
+  { path: ['listen', 'tls'], of: ({ listen }) => listen.tls?.clientCaFile !== undefined },
   { path: ['tenant'], of: ({ tenant }) => tenant },
   { path: ['audience'], of: ({ audience }) => audience },
   { path: ['keys', 'id'], of: ({ keys }) => keys.id },

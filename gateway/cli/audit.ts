@@ -6,7 +6,7 @@ import { type AuditFilter, type FoundLine, queryAudit } from '../audit/query.ts'
 import { type AuditReport, verifyAudit } from '../audit/verify.ts';
 import { CliFault } from './command.ts';
 import { readPublicBytes } from './keys.ts';
-import { print, printJson, renderColumns } from './output.ts';
+import { print, printable, printJson, renderColumns } from './output.ts';
 
 export interface VerifyCliOptions {
   readonly publicKey?: readonly string[];
@@ -160,15 +160,4 @@ function renderLine({ members }: FoundLine): string {
   const cells = [text('time'), text('event'), what, text('tool'), text('agent')];
   const line = cells.map((cell, i) => printable(cell).padEnd(WIDTHS[i] ?? 0)).join(' ');
   return `${`${line} ${printable(session)} ${printable(reasons)}`.trimEnd()}\n`;
-}
-
-/** Names come from callers: what would move a terminal's cursor is shown as an escape. */
-function printable(text: string): string {
-  let shown = '';
-  for (const char of text) {
-    const point = char.codePointAt(0) ?? 0;
-    const control = point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x202a && point <= 0x202e);
-    shown += control ? `\\u${point.toString(16).padStart(4, '0')}` : char;
-  }
-  return shown;
 }

@@ -1,7 +1,27 @@
 import type { CliCommand } from './command.ts';
+import { APPROVALS_COMMAND } from './commands/approvals.ts';
 import { AUDIT_COMMAND } from './commands/audit.ts';
+import { CHECK_COMMAND } from './commands/check.ts';
+import { TOOLS_COMMAND, VALIDATE_COMMAND } from './commands/config.ts';
 import { CREDENTIAL_COMMAND } from './commands/credential.ts';
+import { HISTORY_COMMAND, RECEIPT_COMMAND } from './commands/evidence.ts';
 import { KEYS_COMMAND } from './commands/keys.ts';
+import { RULES_COMMAND } from './commands/rules.ts';
+import { SERVE_COMMAND } from './commands/serve.ts';
+import { STORE_COMMAND } from './commands/store.ts';
 
 /** Every command, in the order in which the help lists them. */
-export const COMMANDS: readonly CliCommand[] = [AUDIT_COMMAND, KEYS_COMMAND, CREDENTIAL_COMMAND];
+export const COMMANDS: readonly CliCommand[] = [
+  SERVE_COMMAND,
+  VALIDATE_COMMAND,
+  TOOLS_COMMAND,
+  CHECK_COMMAND,
+  RULES_COMMAND,
+  APPROVALS_COMMAND,
+  HISTORY_COMMAND,
+  RECEIPT_COMMAND,
+  AUDIT_COMMAND,
+  KEYS_COMMAND,
+  CREDENTIAL_COMMAND,
+  STORE_COMMAND,
+];

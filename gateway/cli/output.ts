@@ -26,3 +26,14 @@ export function renderColumns(rows: readonly (readonly string[])[]): string {
     .map((line) => `${line.trimEnd()}\n`)
     .join('');
 }
+
+/** Names come from callers: what would move a terminal's cursor is shown as an escape. */
+export function printable(text: string): string {
+  let shown = '';
+  for (const char of text) {
+    const point = char.codePointAt(0) ?? 0;
+    const control = point < 0x20 || (point >= 0x7f && point < 0xa0) || (point >= 0x202a && point <= 0x202e);
+    shown += control ? `\\u${point.toString(16).padStart(4, '0')}` : char;
+  }
+  return shown;
+}

@@ -17,7 +17,8 @@ export function createProgram(): Command {
     .addHelpText(
       'after',
       renderExamples(
-        'toolgate keys new gateway              a signing key for a gateway',
+        'toolgate serve -c gateway.yaml         run a gateway',
+        'toolgate validate gateway.yaml         every fault of a configuration, at its place',
         'toolgate credential new                an API key for an agent',
         'toolgate audit verify logs/audit.jsonl --public-key keys/gateway.pub',
       ),

@@ -20,7 +20,7 @@ export interface Config {
   readonly taintPolicy: 'confirm' | 'refuse';
   readonly keys: Keys;
   readonly store: StoreConfig;
-  readonly audit: { readonly file: string; readonly values: boolean };
+  readonly audit: { readonly file: string; readonly values: boolean; readonly maxSizeBytes: number };
   readonly confirmations: Confirmations;
   readonly sessions: { readonly carryMs: number; readonly max: number };
   readonly runs: { readonly onRefuse: 'undo' | 'leave'; readonly onFailure: 'undo' | 'leave'; readonly idleMs: number };
@@ -82,7 +82,7 @@ export interface StoreConfig {
   readonly encryptionKey?: Uint8Array;
 }
 
-export interface Confirmations {
+interface Confirmations {
   /** Absent: `returned`, on MCP routes `held`. */
   readonly mode?: 'returned' | 'held';
   readonly ttlMs: number;

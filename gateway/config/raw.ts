@@ -13,7 +13,7 @@ export interface RawConfig {
   readonly taint_policy?: 'confirm' | 'refuse';
   readonly keys?: RawKeys;
   readonly store?: string | RawStore;
-  readonly audit?: { readonly file?: string; readonly values?: boolean };
+  readonly audit?: { readonly file?: string; readonly values?: boolean; readonly max_size?: string };
   readonly confirmations?: {
     readonly mode?: 'returned' | 'held';
     readonly ttl?: string;
@@ -43,13 +43,13 @@ export interface RawConfig {
 
 export type ReceiptCheck = 'schema' | 'destination' | 'limits';
 
-export interface RawListen {
+interface RawListen {
   readonly host?: string;
   readonly port?: number;
   readonly tls?: { readonly cert: string; readonly key: string; readonly client_ca?: string };
 }
 
-export interface RawKeys {
+interface RawKeys {
   readonly signing?: string;
   readonly id?: string;
   readonly previous?: readonly { readonly public_key: string; readonly not_after: string }[];
@@ -66,7 +66,7 @@ export interface RawIssuer {
   readonly revoked_at?: string;
 }
 
-export interface RawStore {
+interface RawStore {
   readonly url?: string;
   readonly unavailable?: 'refuse' | 'allow_reads';
   readonly max_answer?: string;
@@ -75,7 +75,7 @@ export interface RawStore {
 
 export type RawPrivilege = 'low' | 'high' | number;
 
-export interface RawAgent {
+interface RawAgent {
   readonly privilege?: RawPrivilege;
   readonly credentials?: readonly (
     | string
@@ -120,7 +120,7 @@ export interface RawHttpCall {
   readonly description?: string;
 }
 
-export interface RawMcp {
+interface RawMcp {
   readonly url?: string;
   readonly command?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
@@ -164,7 +164,7 @@ export interface RawTool {
   readonly timeout?: string;
 }
 
-export type Period = 'call' | 'run' | 'session' | 'minute' | 'hour' | 'day' | 'week' | 'month';
+type Period = 'call' | 'run' | 'session' | 'minute' | 'hour' | 'day' | 'week' | 'month';
 
 export interface RawLimit {
   readonly count: number;
@@ -178,7 +178,7 @@ export interface RawSpend {
   readonly pool?: string;
 }
 
-export interface RawRetry {
+interface RawRetry {
   readonly attempts?: number;
 }
 

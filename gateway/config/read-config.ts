@@ -33,7 +33,11 @@ export function readConfig(raw: RawConfig, file: string, positionOf: PositionOf,
     taintPolicy: raw.taint_policy ?? 'confirm',
     keys: readKeys(raw, audience, reading),
     store: readStore(raw, reading),
-    audit: { file: reading.output(raw.audit?.file ?? './logs/audit.jsonl'), values: raw.audit?.values ?? false },
+    audit: {
+      file: raw.audit?.file === 'stdout' ? 'stdout' : reading.output(raw.audit?.file ?? './logs/audit.jsonl'),
+      values: raw.audit?.values ?? false,
+      maxSizeBytes: reading.sizeBytes(raw.audit?.max_size, '256MiB'),
+    },
     confirmations: {
       ...(confirmations.mode === undefined ? {} : { mode: confirmations.mode }),
       ttlMs: reading.durationMs(confirmations.ttl, '24h'),

@@ -33,7 +33,7 @@ export function readListen(raw: RawConfig, reading: Reading): Listen {
 }
 
 /** Whether a host is this machine's own by its text alone: a name that merely resolves there today does not count. */
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   if (host === 'localhost' || host === '::1') return true;
   return isIP(host) === 4 && host.startsWith('127.');
 }

@@ -82,7 +82,7 @@ function messageOf(code: string, message: string, piece: string): string {
 }
 
 /** The JSON pointer (RFC 6901) of a path. */
-export function pointerOf(path: ConfigPath): string {
+function pointerOf(path: ConfigPath): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 

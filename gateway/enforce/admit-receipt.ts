@@ -1,5 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
+import { reasonCode } from '../../policy/reasons.ts';
 import { openView } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
@@ -220,6 +221,8 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
   const result = await commitOrAbandon(gateway, operations, line);
   if (!result.ok) return 'moved';
   if (opening !== undefined) gateway.sessions.keep(opening.record);
+  gateway.metrics.decided(tool.id, 'allow', reasonCode(evaluated.answer.reason));
+  gateway.metrics.checkTook(admission.checkMs);
   return {
     kind: 'allowed',
     read,
@@ -309,6 +312,7 @@ async function tell(
     ...(answer.step === undefined ? {} : { step: answer.step }),
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
+  gateway.metrics.decided(read.tool?.id, answer.decision, reasonCode(answer.reason));
   return { kind: 'receipt', receipt: answer };
 }
 

@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
 import { checkCall } from '../../policy/check.ts';
+import { reasonCode } from '../../policy/reasons.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import type { HistoryFault } from '../../receipts/history.ts';
@@ -142,6 +143,8 @@ async function record(
     if (!result.ok) return problemOf(result);
   }
   gateway.sessions.keep(appended.record, opened.session);
+  count(gateway, verdict);
+  gateway.metrics.checkTook(checkMs);
   const handsOut = read.request.wantEntry || read.request.purpose === 'decide' || appended.record.mode === 'carried';
   const check = renderCheck(read, verdict, {
     session: appended.record.session,
@@ -220,6 +223,7 @@ async function answerForeign(
     session: choice.key.session,
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
+  count(gateway, verdict);
   return { kind: 'held', check: renderCheck(read, verdict, { session: choice.key.session, step: 0 }) };
 }
 
@@ -289,6 +293,10 @@ function namesOf(read: ReadCall, appended: Appended, verdict: Verdict): CallName
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
   };
+}
+
+function count(gateway: Gateway, { tool, decision, reasons }: Verdict): void {
+  gateway.metrics.decided(tool?.id, decision, reasonCode(reasons[0] ?? 'internal_error'));
 }
 
 /** A check that failed on an error of its own refuses, and the log says why. */

@@ -35,6 +35,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),
   });
   const upstreamMs = performance.now() - startedAt;
+  gateway.metrics.upstreamTook(upstreamMs);
   const lookups = { arguments: read.call.arguments, answers: allowed.answers ?? [] };
   const filtered = filterAnswer(read.loaded, tool.id, sent, lookups);
   if (filtered.kind === 'unreadable') {

@@ -66,6 +66,7 @@ export async function settle(gateway: Gateway, allowed: Allowed, settled: Settle
         }
       }
       gateway.sessions.keep(change.record, session);
+      gateway.metrics.settled(allowed.tool.id, settled.outcome);
       // The store has the outcome and its line; the log catches up by itself where it cannot be written now.
       gateway.audit
         .write(line)

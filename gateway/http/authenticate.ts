@@ -4,7 +4,7 @@ import type { Problem } from '../exchange.ts';
 import { fault } from './problems.ts';
 
 /** A key that a caller may show, known by its digest alone. */
-export interface CredentialEntry {
+interface CredentialEntry {
   /** `sha256:<hex>` of the key. */
   readonly digest: string;
   /** Whose sessions, runs and idempotency keys these are. */
@@ -13,7 +13,7 @@ export interface CredentialEntry {
   readonly agents: ReadonlySet<string>;
 }
 
-export interface ApproverEntry {
+interface ApproverEntry {
   readonly name: string;
   /** `sha256:<hex>` of each of the keys. */
   readonly digests: readonly string[];

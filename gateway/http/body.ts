@@ -50,7 +50,7 @@ export function readBody(exchange: EdgeExchange, maxBytes: number): Promise<Body
 /**
  * Checks that a body is JSON in UTF-8 and not compressed, and nothing that merely looks like it. Answers the fault.
  */
-export function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
+function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
   const encoding = exchange.header('content-encoding');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     return fault('unsupported_media_type', 'a compressed body is not taken; send it without Content-Encoding');

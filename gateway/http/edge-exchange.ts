@@ -11,6 +11,8 @@ export interface EdgeContext {
   readonly drainBytes: number;
   /** How long such bytes are waited for. */
   readonly lingerMs: number;
+  /** Told of every problem that is answered, by its code. */
+  readonly onProblem?: (code: string) => void;
   /** How long a client may take over a whole answer. */
   readonly takeMs: number;
 }
@@ -114,6 +116,7 @@ export class EdgeExchange {
 
   /** Writes a problem; a 405 names what is allowed in `allow`. */
   problem(problem: Problem, allow?: readonly string[]): void {
+    this.#context.onProblem?.(problem.code);
     this.answer(renderProblem(problem, allow === undefined ? {} : { allow }));
   }
 

@@ -21,7 +21,7 @@ export const HOP_BY_HOP: ReadonlySet<string> = new Set([
 ]);
 
 /** Headers of a request that carry members of a call or ask something of the gateway. */
-export const CALL_HEADERS: ReadonlySet<string> = new Set([
+const CALL_HEADERS: ReadonlySet<string> = new Set([
   'toolgate-call',
   'toolgate-session',
   'toolgate-agent',

@@ -12,7 +12,7 @@ interface Fault {
  * Faults of a request or of what stands behind the gateway, as opposed to decisions about a call (policy/reasons.ts).
  * A code stands behind `urn:toolgate:` in the `type` of the answer (RFC 9457 section 3.1.1).
  */
-export const FAULTS = {
+const FAULTS = {
   bad_request: { status: 400, title: 'The request is malformed' },
   bad_target: { status: 400, title: 'The request target is not a plain path' },
   duplicate_header: { status: 400, title: 'A header that may stand once stands twice' },

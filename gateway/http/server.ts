@@ -1,7 +1,8 @@
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createHttpsServer, Server as TlsServer } from 'node:https';
 import { type AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { SecureContextOptions } from 'node:tls';
 import { Connections } from './connections.ts';
 import { type EdgeContext, EdgeExchange, internalError } from './edge-exchange.ts';
 import type { OriginCheck } from './origin.ts';
@@ -32,6 +33,8 @@ export interface EdgeOptions {
   /** Whether a path may be upgraded; nothing may where it is absent. */
   readonly wantsUpgrade?: (path: string) => boolean;
   readonly upgrade?: (upgrade: EdgeUpgrade) => void;
+  /** Told of every problem that was answered in place of handling a request, by its code. */
+  readonly onProblem?: (code: string) => void;
   /** Told of every error that a client was answered 500 for, for the log. */
   readonly onError?: (error: unknown) => void;
 }
@@ -46,6 +49,8 @@ export interface EdgeServer {
   close(options: { readonly graceMs: number }): Promise<{ readonly cutOff: number }>;
   /** Requests that are not answered yet. */
   readonly active: number;
+  /** Takes other certificates for connections from now on. Throws where they do not fit, or the server listens without TLS. */
+  setTls(tls: EdgeTls): void;
 }
 
 /**
@@ -64,7 +69,7 @@ class Edge implements EdgeServer {
   readonly #limits: EdgeLimits;
   readonly #context: EdgeContext;
   readonly #rules: RequestRules;
-  readonly #server: Server;
+  readonly #server: Server | TlsServer;
   readonly #connections = new Connections();
   #closing = false;
 
@@ -82,6 +87,7 @@ class Edge implements EdgeServer {
       secure: options.tls !== undefined,
       drainBytes: limits.drainBytes,
       lingerMs: timeouts.lingerMs,
+      ...(options.onProblem === undefined ? {} : { onProblem: options.onProblem }),
       takeMs: timeouts.takeMs,
     };
     const settings = {
@@ -102,14 +108,10 @@ class Edge implements EdgeServer {
         ? createHttpServer(settings)
         : createHttpsServer({
             ...settings,
-            cert: options.tls.cert,
-            key: options.tls.key,
-            minVersion: 'TLSv1.2',
+            ...secureContext(options.tls),
             handshakeTimeout: timeouts.tlsHandshakeMs,
             ALPNProtocols: ['http/1.1'],
-            ...(options.tls.clientCa === undefined
-              ? {}
-              : { ca: options.tls.clientCa, requestCert: true, rejectUnauthorized: true }),
+            ...(options.tls.clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
           });
     // node:http drops what is beyond its count without a word; `checkRawHeaders` counts instead.
     this.#server.maxHeadersCount = 0;
@@ -128,6 +130,11 @@ class Edge implements EdgeServer {
 
   get active(): number {
     return this.#connections.active;
+  }
+
+  setTls(tls: EdgeTls): void {
+    if (!(this.#server instanceof TlsServer)) throw new TypeError('the server listens without TLS');
+    this.#server.setSecureContext(secureContext(tls));
   }
 
   listen(): Promise<AddressInfo> {
@@ -252,4 +259,9 @@ class Edge implements EdgeServer {
     if (first?.headersSent === true) socket.end(() => socket.destroy());
     else endRaw(socket, clientFault(code));
   }
+}
+
+/** What a listener takes of its certificates, at its start and when they are replaced. */
+function secureContext({ cert, key, clientCa }: EdgeTls): SecureContextOptions {
+  return { cert, key, minVersion: 'TLSv1.2', ...(clientCa === undefined ? {} : { ca: clientCa }) };
 }

@@ -10,7 +10,7 @@ import { createHttpUpstream, type HttpUpstream } from '../http/forward.ts';
 import { buildOnce, carryFaults, type HttpOperations } from './http-operations.ts';
 
 /** What stands behind a hand-listed route: tools become requests, and the key of a write goes where its backend takes it. */
-export class HttpRouteUpstream implements Upstream {
+class HttpRouteUpstream implements Upstream {
   readonly #upstream: HttpUpstream;
   readonly #operations: HttpOperations;
   readonly #basePath: string;

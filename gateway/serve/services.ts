@@ -9,6 +9,7 @@ import type { Config } from '../config/config.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
+import { Metrics } from '../metrics.ts';
 import { Sessions } from '../sessions.ts';
 import { type CommitResult, type Operation, type Store, StoreFault } from '../store/port.ts';
 
@@ -31,6 +32,7 @@ export async function openAudit(config: Config, store: Store, signing: SigningKe
     signer: signing,
     digestKey: digestKeyOf(store),
     values: config.audit.values,
+    maxSizeBytes: config.audit.maxSizeBytes,
     onChange: (fault) => {
       if (fault === undefined) log.info('the audit log can be written again');
       else log.error({ err: fault }, 'the audit log cannot be written; calls are refused until it can');
@@ -60,13 +62,25 @@ export function makeGateway(
   const { store, audit } = services;
   const secret = createSecretKey(store.secret());
   const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS);
+  const metrics = new Metrics({
+    storeCounts: () => store.countOpen(Date.now()),
+    storeIsUp: () => health.isUp,
+    auditLag: () => audit.lag(),
+    sessions: () => sessions.size,
+  });
   health.onLost = () => sessions.forgetAll();
   return {
     loaded,
     store,
-    commit: (operations) => health.commit(store, operations),
+    commit: async (operations) => {
+      const startedAt = performance.now();
+      const result = await health.commit(store, operations);
+      metrics.storeTook(performance.now() - startedAt);
+      return result;
+    },
     sessions,
     audit,
+    metrics,
     log,
     crypto: nodeCrypto,
     verified: new LRUCache<string, string>({ max: VERIFIED_HEADS }),

@@ -64,6 +64,9 @@ export interface Store {
   /** Amounts and times of a sliding bucket since `sinceMs`, oldest first. */
   readHolds(bucket: string, sinceMs: number): Promise<readonly HoldRecord[]>;
 
+  /** What is not settled, by its state: for metrics. Kinds and states of which there is none are left out. */
+  countOpen(nowMs: number): Promise<readonly OpenCount[]>;
+
   /** Outbox rows that `replica` has not marked written, in order. */
   readOutbox(replica: string, limit: number): Promise<readonly { readonly n: number; readonly line: string }[]>;
 
@@ -75,6 +78,13 @@ export interface Store {
   /** A key of this store, made at its creation (256 random bits): for digests of values and for keys sent upstream. */
   secret(): Uint8Array;
   close(): Promise<void>;
+}
+
+/** So many open claims, unfinished undos, or held confirmations that wait, in a state. */
+export interface OpenCount {
+  readonly what: 'claim' | 'undo' | 'confirmation';
+  readonly state: string;
+  readonly count: number;
 }
 
 /** What an adapter is opened with. */

@@ -66,6 +66,7 @@ export type QueryName =
   | 'listUndos'
   | 'readCounters'
   | 'readHolds'
+  | 'countOpen'
   | 'readOutbox';
 
 export type Dialect = 'sqlite' | 'postgres';
@@ -138,6 +139,12 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
     readHolds: {
       sql: `SELECT bucket, link, ${decimal('amount')}, at_ms, state FROM holds WHERE bucket = ?1 AND sliding = 1 AND at_ms >= ?2
         ORDER BY at_ms, link`,
+    },
+    countOpen: {
+      sql: `SELECT 'claim', state, count(*) FROM claims WHERE settled_at_ms IS NULL GROUP BY state
+        UNION ALL SELECT 'undo', state, count(*) FROM undos WHERE state <> 'compensated' GROUP BY state
+        UNION ALL SELECT 'confirmation', mode, count(*) FROM confirmations
+          WHERE state = 'pending' AND mode = 'held' AND expires_ms > ?1 GROUP BY mode`,
     },
     readOutbox: { sql: 'SELECT n, line FROM outbox WHERE replica = ?1 ORDER BY n LIMIT ?2' },
   };

@@ -3,6 +3,7 @@ import type {
   ConfirmationRecord,
   CounterRecord,
   HoldRecord,
+  OpenCount,
   RunRecord,
   SessionRecord,
   StepRecord,
@@ -219,4 +220,11 @@ export function viewOf(row: Row): SessionRecord['view'] {
 
 export function linkOf(row: Row): { readonly link: string } {
   return { link: text(row, 0) };
+}
+
+export function openCountOf(row: Row): OpenCount {
+  const what = text(row, 0);
+  if (what !== 'claim' && what !== 'undo' && what !== 'confirmation')
+    throw new TypeError(`there is no count of \`${what}\``);
+  return { what, state: text(row, 1), count: Number(row[2]) };
 }

@@ -8,6 +8,7 @@ import type {
   CounterRecord,
   HoldRecord,
   Keep,
+  OpenCount,
   Operation,
   ReceiptKey,
   RunRecord,
@@ -125,6 +126,10 @@ export abstract class StoreReads implements Store {
 
   async readHolds(bucket: string, sinceMs: number): Promise<readonly HoldRecord[]> {
     return (await this.rows('readHolds', [bucket, sinceMs])).map(read.holdOf);
+  }
+
+  async countOpen(nowMs: number): Promise<readonly OpenCount[]> {
+    return (await this.rows('countOpen', [nowMs])).map(read.openCountOf);
   }
 
   async readOutbox(replica: string, limit: number): Promise<readonly { readonly n: number; readonly line: string }[]> {

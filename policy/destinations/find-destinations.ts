@@ -23,7 +23,7 @@ export interface DestinationOptions {
  * Why a call could not be looked at whole: `length` (more than 64 KiB of strings), `depth` (nested too deep), `disguise`
  * (decoding it makes more text than is looked at). Such a call is to be refused as one that names a destination.
  */
-export type Undecided = 'length' | 'depth' | 'disguise';
+type Undecided = 'length' | 'depth' | 'disguise';
 
 /** What was found in a call's arguments. A call is clear only where `destinations` is empty and `undecided` is null. */
 export interface DestinationFindings {

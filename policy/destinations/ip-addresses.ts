@@ -33,7 +33,7 @@ export function isIpv4(run: string): boolean {
 }
 
 /** True for an IPv6 address (RFC 4291 section 2.2), with or without a dotted quad at its end; no zone, no brackets. */
-export function isIpv6(text: string): boolean {
+function isIpv6(text: string): boolean {
   if (text.length < 2 || text.length > 45) return false;
   const halves = text.split('::');
   if (halves.length > 2) return false;

@@ -37,24 +37,23 @@ test('names that callers make up make no series', async () => {
 
 test('the first reading has what the sources say at that moment', async () => {
   const metrics = new Metrics({
-    storeCounts: async () => ({
-      claims: { ran: 7, outcome_unknown: 2 },
-      undos: { needs_person: 1 },
-      heldConfirmations: 4,
-    }),
-    storeWaiting: () => 5,
+    storeCounts: async () => [
+      { what: 'claim', state: 'claimed', count: 7 },
+      { what: 'claim', state: 'outcome_unknown', count: 2 },
+      { what: 'undo', state: 'needs_person', count: 1 },
+      { what: 'confirmation', state: 'held', count: 4 },
+    ],
     storeIsUp: () => true,
     auditLag: () => ({ waiting: 3, unsigned: 9, downSinceMs: Date.now() - 60_000 }),
     sessions: () => 11,
   });
   const text = await metrics.render();
   for (const line of [
-    'toolgate_claims{state="ran"} 7',
+    'toolgate_claims{state="claimed"} 7',
     'toolgate_claims{state="sending"} 0',
     'toolgate_unknown_outcomes 2',
     'toolgate_undos{state="needs_person"} 1',
     'toolgate_held_confirmations 4',
-    'toolgate_store_waiting_commits 5',
     'toolgate_store_up 1',
     'toolgate_audit_waiting_lines 3',
     'toolgate_audit_unsigned_lines 9',

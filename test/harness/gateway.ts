@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { renderProblems } from '../../gateway/config/problem.ts';
 import { createLog } from '../../gateway/log.ts';
-import { ConfigRefused, type RunningGateway, runGateway } from '../../gateway/serve/run-gateway.ts';
+import { type RunningGateway, runGateway } from '../../gateway/serve/run-gateway.ts';
+import { ConfigRefused } from '../../gateway/serve/whole-config.ts';
 
 /** A real gateway in this process, in a folder of its own. */
 export interface TestGateway extends RunningGateway {
@@ -23,14 +24,14 @@ export interface TestOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   /** An API key. */
   readonly key?: string;
 }
 
-export interface TestAnswer {
+interface TestAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;

@@ -71,7 +71,7 @@ function countAnswers(text: string): number {
   }
 }
 
-export function parseAnswer(text: string): RawAnswer {
+function parseAnswer(text: string): RawAnswer {
   let rest = text;
   while (/^HTTP\/1\.1 1\d\d/.test(rest)) rest = rest.slice(rest.indexOf('\r\n\r\n') + 4);
   const end = rest.indexOf('\r\n\r\n');

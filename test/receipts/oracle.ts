@@ -69,12 +69,12 @@ function reportOf(entry: Obj | undefined): Obj {
 }
 
 /** Section 4: link(-1). */
-export function oracleGenesis(header: Obj): Buffer {
+function oracleGenesis(header: Obj): Buffer {
   return h('qls-history/1 genesis', jcs(pick(header, HEADER)));
 }
 
 /** Section 4: every link from step 0 on, the one before the first and its report given. */
-export function oracleLinks(genesis: Buffer, before: Buffer, reportBefore: Obj, entries: readonly Obj[]): Buffer[] {
+function oracleLinks(genesis: Buffer, before: Buffer, reportBefore: Obj, entries: readonly Obj[]): Buffer[] {
   const links: Buffer[] = [];
   entries.forEach((entry, i) => {
     const report = i === 0 ? reportBefore : reportOf(entries[i - 1]);

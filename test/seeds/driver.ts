@@ -4,14 +4,6 @@ import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { TestGateway } from '../harness/gateway.ts';
 
-/** A call of a scenario, as its file writes it. */
-export interface ScenarioCall {
-  readonly title?: string;
-  readonly tool: string;
-  readonly arguments: JsonObject;
-  readonly [member: string]: unknown;
-}
-
 /** A check answer, as far as scenarios look at it. */
 export interface Answer {
   readonly decision: string;

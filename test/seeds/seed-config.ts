@@ -14,7 +14,7 @@ interface ShopFile {
   readonly rulebook: string;
 }
 
-export const SHOP: ShopFile = readVector<ShopFile>('shop.json');
+const SHOP: ShopFile = readVector<ShopFile>('shop.json');
 
 /** The files that the shop's config names. */
 export const SHOP_FILES: Readonly<Record<string, string>> = { 'policy.co': SHOP.rulebook };

@@ -6,7 +6,7 @@ import { SESSION_CASES } from './contract-sessions.ts';
 import { SWEEP_CASES } from './contract-sweep.ts';
 
 /** What a case may use: a store that other cases use too, or one of its own for what looks at everything. */
-export interface Stores {
+interface Stores {
   readonly shared: Store;
   own(): Promise<Store>;
 }

@@ -1,8 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { createLog } from '../../../gateway/log.ts';
 import { renderProblems } from '../../../gateway/config/problem.ts';
-import { ConfigRefused, runGateway } from '../../../gateway/serve/run-gateway.ts';
+import { createLog } from '../../../gateway/log.ts';
+import { runGateway } from '../../../gateway/serve/run-gateway.ts';
+import { ConfigRefused } from '../../../gateway/serve/whole-config.ts';
 import { startShop } from './backend.ts';
 
 /** `npm start`: the shop's backend, the gateway in front of it, and three calls to try. */

@@ -1,5 +1,5 @@
-import { hash, randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
+import { newCredential } from '../../config/credential.ts';
 import { type CliCommand, renderExamples } from '../command.ts';
 import { print, printJson } from '../output.ts';
 
@@ -20,8 +20,7 @@ export const CREDENTIAL_COMMAND: CliCommand = {
 };
 
 async function makeCredential(options: { name?: string; host?: boolean; json?: boolean }): Promise<void> {
-  const key = `tg_${randomBytes(32).toString('base64url')}`;
-  const digest = `sha256:${hash('sha256', key, 'hex')}`;
+  const { key, digest } = newCredential();
   if (options.json === true) return printJson({ key, digest });
   await print(
     [

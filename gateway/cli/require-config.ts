@@ -1,0 +1,14 @@
+import { renderProblems } from '../config/problem.ts';
+import { ConfigRefused, readWhole, type WholeConfig } from '../serve/whole-config.ts';
+import { CliFault } from './command.ts';
+
+/** A config that is good; else its faults go to standard error. Throws `CliFault`. */
+export async function requireWhole(file: string): Promise<WholeConfig> {
+  try {
+    return await readWhole(file, process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigRefused)) throw error;
+    process.stderr.write(renderProblems(error.problems));
+    throw new CliFault(1, `\`${file}\` has faults; \`toolgate validate ${file}\` tells them`);
+  }
+}

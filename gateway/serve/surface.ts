@@ -1,0 +1,61 @@
+import type { SigningKey } from '../../receipts/crypto.ts';
+import { nodeCrypto } from '../../receipts/crypto-node.ts';
+import type { Upstream } from '../exchange.ts';
+import { type Authenticator, createAuthenticator } from '../http/authenticate.ts';
+import { makeLoaded } from '../load/make-loaded.ts';
+import type { Loaded } from '../loaded.ts';
+import { openRoutes } from '../routes/open-routes.ts';
+import type { RouteTable } from '../routes/route-table.ts';
+import type { WholeConfig } from './whole-config.ts';
+
+/** All that one load of the config makes; a reload makes another and retires this one. */
+export class Surface {
+  readonly whole: WholeConfig;
+  readonly loaded: Loaded;
+  readonly authenticate: Authenticator;
+  readonly routes: RouteTable;
+  readonly #upstreams: ReadonlyMap<string, Upstream>;
+  #active = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(whole: WholeConfig, signing: SigningKey, url: string) {
+    const { config, built, rulebook } = whole;
+    const { table, upstreams } = openRoutes(config, built);
+    const approveAt = `${config.console.url ?? url}/console/confirmations`;
+    this.whole = whole;
+    this.routes = table;
+    this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook });
+    this.authenticate = createAuthenticator({
+      credentials: config.credentials,
+      approvers: config.approvers,
+      agents: new Set(config.agents.keys()),
+    });
+    this.#upstreams = upstreams;
+  }
+
+  /** Runs one request's work; a retired surface keeps its upstreams for as long. */
+  async during(work: () => Promise<void>): Promise<void> {
+    this.#active += 1;
+    try {
+      await work();
+    } finally {
+      this.#active -= 1;
+      if (this.#active === 0) this.#idle?.();
+    }
+  }
+
+  /** Closes the upstreams when every request that began under this surface has ended. */
+  async retire(): Promise<void> {
+    if (this.#active > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
+    }
+    await this.close();
+  }
+
+  /** Closes the upstreams now. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#upstreams.values()].map((upstream) => upstream.close()));
+  }
+}

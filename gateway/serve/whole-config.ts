@@ -1,0 +1,50 @@
+import type { RulebookRecord } from '../../policy/rulebook/record.ts';
+import { loadGateway } from '../catalogue/load-gateway.ts';
+import { type InUse, reload } from '../catalogue/reload.ts';
+import { hasErrors, type Problem, sortProblems } from '../config/problem.ts';
+import type { Environment } from '../config/substitute.ts';
+import { catalogueDeps } from '../load/catalogue-deps.ts';
+import { loadRulebook } from '../load/rulebook.ts';
+
+/** Thrown where a config cannot be taken; `problems` say where and why. */
+export class ConfigRefused extends Error {
+  readonly code = 'config_refused';
+  readonly problems: readonly Problem[];
+
+  constructor(problems: readonly Problem[]) {
+    super('the configuration has faults');
+    this.name = 'ConfigRefused';
+    this.problems = problems;
+  }
+}
+
+/** A configuration with its catalogue and its rulebook, and what there is to tell of them. */
+export interface WholeConfig extends InUse {
+  readonly rulebook: RulebookRecord | undefined;
+  readonly warnings: readonly Problem[];
+}
+
+/** Reads everything that a config file leads to. Throws `ConfigRefused` with every fault. */
+export async function readWhole(file: string, env: Environment): Promise<WholeConfig> {
+  const { loaded, problems } = await loadGateway(file, { env }, catalogueDeps());
+  return withRulebook(loaded, problems);
+}
+
+/** As `readWhole`, for a process that runs: what only a restart can change is a fault, too. */
+export async function rereadWhole(current: InUse, env: Environment): Promise<WholeConfig> {
+  const { next, problems } = await reload(current, { env }, catalogueDeps());
+  return withRulebook(next, problems);
+}
+
+async function withRulebook(inUse: InUse | undefined, problems: readonly Problem[]): Promise<WholeConfig> {
+  if (inUse === undefined) throw new ConfigRefused(problems);
+  const rulebook = await loadRulebook(inUse.config, inUse.built);
+  const all = sortProblems([...problems, ...rulebook.problems]);
+  if (hasErrors(all)) throw new ConfigRefused(all);
+  return { ...inUse, rulebook: rulebook.record, warnings: all };
+}
+
+/** Every file and folder that a config was read from: what `--watch` watches. */
+export function filesOf({ config }: InUse): readonly string[] {
+  return [...new Set([config.file, ...config.files, ...config.rulebook])];
+}
