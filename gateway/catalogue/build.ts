@@ -1,7 +1,9 @@
 import { type Catalogue, makeCatalogue } from '../../policy/catalogue.ts';
 import type { AfterRule } from '../../policy/tool.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Config, Issuer, RouteConfig } from '../config/config.ts';
 import { type Problem, ProblemLog } from '../config/problem.ts';
+import { lintDescriptions } from '../mcp/lint-descriptions.ts';
 import { draftTools } from './draft-tools.ts';
 import { type Fact, readFacts } from './facts.ts';
 import { checkUndoWords, finishTool } from './finish-tool.ts';
@@ -29,6 +31,8 @@ export interface BuiltCatalogue {
   /** By pair; one for each tool of the catalogue. */
   readonly settings: ReadonlyMap<string, ToolSettings>;
   readonly facts: ReadonlyMap<string, Fact>;
+  /** What MCP servers list of their tools, by pair. */
+  readonly listed: ReadonlyMap<string, JsonObject>;
   /** The issuers of the configuration, their tools as pairs. */
   readonly issuers: readonly Issuer[];
   readonly problems: readonly Problem[];
@@ -60,6 +64,7 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
   checkOrderCycles(drafts, after);
   const undos = new Set(bound.flatMap(({ undo }) => (undo === undefined || undo === 'none' ? [] : [undo.tool])));
   for (const draft of all) checkUndoWords(drafts, draft, undos);
+  lintDescriptions(all, log);
   const settings = new Map(all.map((draft) => [draft.id, readToolSettings(config, drafts, draft)]));
   const facts = readFacts(config, drafts);
   const issuers = resolveIssuers(config, drafts);
@@ -71,6 +76,7 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
     routes: config.routes.map((route) => runtimeRoute(route, operationsOf(route, all))),
     settings,
     facts,
+    listed: new Map(all.flatMap(({ id, source: { listed } }) => (listed === undefined ? [] : [[id, listed]]))),
     issuers,
     problems: log.problems,
   };
@@ -80,7 +86,7 @@ async function sourceOf(config: Config, route: RouteConfig, deps: CatalogueDeps)
   const { kind } = route.source;
   if (kind === 'http') return readHttpTools(config, route);
   const provider = kind === 'openapi' ? deps.openapi : deps.mcp;
-  return provider === undefined ? { tools: [], complete: false, problems: [] } : await provider(route);
+  return provider === undefined ? { tools: [], complete: false, problems: [] } : await provider(route, config);
 }
 
 function operationsOf(route: RouteConfig, drafts: readonly ToolDraft[]): RuntimeRoute['operations'] {

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import type { RouteConfig } from '../config/config.ts';
+import type { Config, RouteConfig } from '../config/config.ts';
 import type { ConfigPath, Problem } from '../config/problem.ts';
 import type { HttpMethod } from '../config/raw.ts';
 import type { PathTemplate } from './path-template.ts';
@@ -26,6 +26,10 @@ export interface ToolSource {
   readonly writes?: { readonly said: boolean } | { readonly assumed: boolean };
   /** What `reads_outside` is where no word says. */
   readonly readsOutside: boolean;
+  /** What `sends_out` is where no word says; false where absent. */
+  readonly sendsOut?: boolean;
+  /** The definition as an MCP server lists it; absent for what is offered to nobody as a tool. */
+  readonly listed?: JsonObject;
   /** Further reasons why the arguments cannot be judged in full. */
   readonly partial?: readonly string[];
   /** How the call goes over HTTP; absent for MCP tools. */
@@ -56,4 +60,4 @@ export interface RouteSource {
 }
 
 /** The seam between a kind of route and the catalogue: finds a route's tools. Faults are returned, never thrown. */
-export type ToolProvider = (route: RouteConfig) => Promise<RouteSource> | RouteSource;
+export type ToolProvider = (route: RouteConfig, config: Config) => Promise<RouteSource> | RouteSource;

@@ -16,7 +16,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
   if (upstream === undefined) throw new Error(`no upstream is loaded for the server of ${tool.id}`);
   await writeDecision(gateway, allowed);
   const startedAt = performance.now();
-  const { passedHeaders, traceparent, gone } = read.request;
+  const { passedHeaders, traceparent, gone, relay } = read.request;
   const { rules } = read.loaded;
   const filters = rules.filters.has(tool.id);
   const whole = filters || rules.watched.has(tool.id) || rules.followed.has(tool.id);
@@ -30,6 +30,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
     timeoutMs: read.loaded.timeoutMs(tool),
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
     ...(traceparent === undefined ? {} : { traceparent }),
+    ...(relay === undefined ? {} : { relay }),
     // A write whose client went away still has an outcome, and a repeat with its key gets it.
     ...(gone === undefined || tool.writes ? {} : { abort: gone() }),
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),

@@ -62,6 +62,7 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     idempotencyKeepMs: config.idempotency.keepMs,
     unwatched: unwatchedReads(built.catalogue, limited),
     upstreams: services.upstreams,
+    mcp: { listed: built.listed, routes: new Map(built.routes.map((route) => [route.name, route])) },
     verifyOf: verifying(built),
     timeoutMs: timeouts(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),

@@ -8,6 +8,8 @@ import type { Environment } from '../config/substitute.ts';
 import type { Gateway } from '../gateway.ts';
 import { type OwnKey, readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
+import { ServerRegistry } from '../mcp/server-registry.ts';
+import { createMcpProvider } from '../mcp/tool-provider.ts';
 import { OutcomeFollower } from '../runs/outcome-follower.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
@@ -48,8 +50,29 @@ const DRAIN_MS = 30_000;
 
 /** Starts a gateway from its config file. Throws `ConfigRefused`, or `StartFault` where what the config names cannot be used. */
 export async function runGateway(options: RunOptions): Promise<RunningGateway> {
-  const { log, env } = options;
-  const whole = await readWhole(options.configFile, env);
+  const { log } = options;
+  const servers = new ServerRegistry(log);
+  // What was opened, the newest first.
+  const closing: (() => Promise<void>)[] = [() => servers.close()];
+  try {
+    return await start(options, servers, closing);
+  } catch (error) {
+    for (const close of closing) await close().catch((why: unknown) => log.error({ err: why }, 'closing failed'));
+    throw error;
+  }
+}
+
+async function start(
+  { configFile, env, log }: RunOptions,
+  servers: ServerRegistry,
+  closing: (() => Promise<void>)[],
+): Promise<RunningGateway> {
+  const provider = createMcpProvider({
+    registry: servers,
+    recordsFirstUse: true,
+    onUnreachable: () => servers.askAgainLater(),
+  });
+  const whole = await readWhole(configFile, env, provider);
   const { config } = whole;
   const tls = await readTls(config);
   const { key: signing, made } = await openSigningKey(config);
@@ -57,43 +80,38 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   const health = new StoreHealth(log);
   const store = await openStoreOf(config, health);
   const stopping = new AbortController();
-  const closing: (() => Promise<void>)[] = [() => store.close()];
-  try {
-    const audit = await openAudit(config, store, signing, log).catch((error: unknown) => {
-      throw auditFault(config, error);
-    });
-    closing.unshift(() => audit.close());
-    const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port));
-    const gateway = makeGateway(surface.loaded, { store, audit }, log, health, stopping.signal);
-    const host = new Host({ gateway, surface, signing, env, tls });
-    closing.unshift(() => host.surface.close());
-    await host.listen();
-    await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
-    const upkeep = startUpkeep(gateway, store, log);
-    const follower = new OutcomeFollower(gateway);
-    follower.start();
-    return {
-      url: host.url,
-      gateway,
-      whole: () => host.surface.whole,
-      reload: () => host.reload(),
-      close: async ({ lameDuckMs = 0 } = {}) => {
-        stopping.abort();
-        if (lameDuckMs > 0) await pause(lameDuckMs);
-        const cutOff = await host.closeServer(DRAIN_MS);
-        if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
-        clearInterval(upkeep);
-        await follower.stop();
-        await audit
-          .append({ event: 'config', act: 'stop' })
-          .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));
-        for (const close of closing) await close();
-      },
-    };
-  } catch (error) {
-    for (const close of closing) await close().catch((why: unknown) => log.error({ err: why }, 'closing failed'));
-    throw error;
-  }
+  closing.unshift(() => store.close());
+  const audit = await openAudit(config, store, signing, log).catch((error: unknown) => {
+    throw auditFault(config, error);
+  });
+  closing.unshift(() => audit.close());
+  const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);
+  const gateway = makeGateway(surface.loaded, { store, audit }, log, health, stopping.signal);
+  const host = new Host({ gateway, surface, signing, env, tls, servers, provider });
+  closing.unshift(() => host.surface.close());
+  await host.listen();
+  await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
+  const upkeep = startUpkeep(gateway, store, log);
+  const follower = new OutcomeFollower(gateway);
+  follower.start();
+  return {
+    url: host.url,
+    gateway,
+    whole: () => host.surface.whole,
+    reload: () => host.reload(),
+    close: async ({ lameDuckMs = 0 } = {}) => {
+      stopping.abort();
+      if (lameDuckMs > 0) await pause(lameDuckMs);
+      const cutOff = await host.closeServer(DRAIN_MS);
+      if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
+      clearInterval(upkeep);
+      await follower.stop();
+      await audit
+        .append({ event: 'config', act: 'stop' })
+        .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));
+      for (const close of closing) await close();
+    },
+  };
 }
 
 async function openSigningKey(config: Config): Promise<OwnKey> {
