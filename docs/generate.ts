@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { renderConfigReference } from '../gateway/config/reference.ts';
 import { fillRegions, type Generators, regionsOf } from './regions.ts';
-import { renderReasons, renderSteps } from './tables.ts';
+import { renderFaults, renderReasons, renderSteps } from './tables.ts';
 
 /**
  * Writes the generated parts of the README and of the pages of docs/ anew (`npm run docs`), or says which pages differ from
@@ -14,6 +14,7 @@ const CONFIG_SCHEMA = new URL('gateway/config/gateway.schema.json', ROOT);
 export const GENERATORS: Generators = new Map([
   ['steps', renderSteps],
   ['reasons', renderReasons],
+  ['faults', renderFaults],
   ['configuration', () => renderConfigReference(JSON.parse(readFileSync(CONFIG_SCHEMA, 'utf8')))],
 ]);
 
@@ -22,6 +23,7 @@ const EXPECTED: readonly (readonly [page: string, part: string])[] = [
   ['README.md', 'steps'],
   ['docs/check.md', 'steps'],
   ['docs/check.md', 'reasons'],
+  ['docs/api.md', 'faults'],
   ['docs/configuration.md', 'configuration'],
 ];
 

@@ -1,3 +1,4 @@
+import { FAULTS } from '../gateway/http/problems.ts';
 import { STEPS } from '../policy/check.ts';
 import { isReasonCode, REASONS, type ReasonCode, statusOf } from '../policy/reasons.ts';
 import type { Decision } from '../receipts/history.ts';
@@ -31,6 +32,14 @@ export function renderReasons(): string {
           REASONS[code].sentence,
         ];
       }),
+  );
+}
+
+/** Every fault of a request that a problem can name, as a Markdown table. */
+export function renderFaults(): string {
+  return renderTable(
+    ['code', 'HTTP status', 'title'],
+    Object.entries(FAULTS).map(([code, { status, title }]) => [`\`${code}\``, String(status), title]),
   );
 }
 

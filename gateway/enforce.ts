@@ -1,10 +1,10 @@
 import { AuditFault } from './audit/fault.ts';
 import { admitReceipt } from './enforce/admit-receipt.ts';
-import { answerRepeat } from './enforce/claims.ts';
 import { decide } from './enforce/decide.ts';
 import { forward } from './enforce/forward.ts';
 import { storeUnavailable } from './enforce/problems.ts';
 import { type ReadCall, readCall } from './enforce/read-call.ts';
+import { answerRepeat } from './enforce/repeat.ts';
 import type { EnforceAnswer, EnforceRequest, Problem } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import { fault } from './http/problems.ts';
@@ -21,10 +21,11 @@ export async function enforce(gateway: Gateway, request: EnforceRequest): Promis
     if (repeated !== undefined) return repeated;
     if (request.byReceipt) return await proveByReceipt(gateway, read);
     const decided = await decide(gateway, read);
+    if (decided.kind === 'repeated') return decided.answer;
     if (decided.kind === 'problem') return decided;
     if (decided.kind === 'held') return { kind: 'decided', check: decided.check };
     if (request.purpose === 'decide') {
-      await gateway.audit.write(decided.line);
+      if (decided.line !== undefined) await gateway.audit.write(decided.line);
       return { kind: 'decided', check: decided.check };
     }
     return await forward(gateway, decided);

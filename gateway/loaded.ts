@@ -7,6 +7,7 @@ import type { JsonObject } from '../receipts/json-value.ts';
 import type { RuntimeRoute } from './catalogue/runtime-route.ts';
 import type { Upstream } from './exchange.ts';
 import type { RulePart } from './load/conditions.ts';
+import type { FailedWhen } from './load/failed-when.ts';
 
 /** What the MCP endpoints know of the routes of a config. */
 export interface McpPart {
@@ -65,6 +66,10 @@ export interface Loaded {
   readonly verifyOf: (server: string) => 'check' | 'receipt' | 'either';
   /** How long a call of the tool may take. */
   readonly timeoutMs: (tool: Tool) => number;
+  /** How often a call of the tool is sent again at most, where that is safe. */
+  readonly retryAttempts: (tool: Tool) => number;
+  /** By tool pair; a tool that is not there is read by the default. */
+  readonly failedWhen: ReadonlyMap<string, FailedWhen>;
   /** Tools whose writes must bring an idempotency key. */
   readonly idempotencyRequired: ReadonlySet<string>;
   readonly conditions: ConditionGate;

@@ -20,6 +20,8 @@ export interface StepReport {
   readonly believed: boolean;
   readonly fields?: Readonly<Record<string, string>>;
   readonly undoArguments?: string;
+  /** The history says already what this cannot follow (docs/formats.md, `reports`): stored beside it, not written into it. */
+  readonly quiet?: boolean;
 }
 
 /** What reports do to a session's row: its new state, and the operations that store it. */
@@ -33,7 +35,7 @@ export interface SessionChange {
  * a late report, which the next entry's body carries (docs/formats.md). `alsoChange` changes the view in the same swap.
  */
 export function applyReports(
-  session: Session,
+  session: Pick<Session, 'record'>,
   reports: readonly StepReport[],
   alsoChange: (view: SessionView) => SessionView = (view) => view,
 ): SessionChange {
@@ -43,8 +45,10 @@ export function applyReports(
   for (const report of reports) {
     const { step, after: outcome, result, believed: seen } = report;
     const said = result === undefined ? { outcome } : { outcome, result };
-    if (step === before.head?.step) headReport = said;
-    else lateReports = newestLate([...lateReports, { step, ...said }]);
+    if (report.quiet !== true) {
+      if (step === before.head?.step) headReport = said;
+      else lateReports = newestLate([...lateReports, { step, ...said }]);
+    }
     if (report.believed && report.tool !== undefined) {
       view = reportToView(view, {
         tool: report.tool,

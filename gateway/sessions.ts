@@ -3,7 +3,8 @@ import { decodeBase64url, encodeBase64url } from '../receipts/base64url.ts';
 import type { Crypto } from '../receipts/crypto.ts';
 import { HISTORY_FORMAT, type HistoryHeader } from '../receipts/history.ts';
 import { genesisLink } from '../receipts/history-links.ts';
-import type { SessionKey, SessionRecord, Store } from './store/port.ts';
+import { advance } from './session-reports.ts';
+import type { Operation, SessionKey, SessionRecord, StepRecord, Store } from './store/port.ts';
 
 /** A session in memory: its row as last seen, and what is computed once from it. */
 export interface Session {
@@ -25,11 +26,16 @@ export class Sessions {
   readonly #crypto: Crypto;
   readonly #live: LRUCache<string, Session>;
   readonly #lines = new Map<string, Promise<unknown>>();
+  readonly #behind = new Map<string, Behind>();
+  readonly #later: (operations: readonly Operation[]) => void;
+  #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: Store, crypto: Crypto, max: number) {
+  /** `later` commits in order with everything else and waits for nothing. */
+  constructor(store: Store, crypto: Crypto, max: number, later: (operations: readonly Operation[]) => void) {
     this.#store = store;
     this.#crypto = crypto;
     this.#live = new LRUCache({ max });
+    this.#later = later;
   }
 
   /** How many are in memory. */
@@ -52,15 +58,65 @@ export class Sessions {
 
   /** The session of a key, from memory or the store; `undefined` where this caller has none of that name. */
   async find(key: SessionKey): Promise<Session | undefined> {
+    this.#flush(nameOf(key));
     const live = this.#live.get(nameOf(key));
     if (live !== undefined) return live;
     const record = await this.#store.findSession(key);
     return record === undefined ? undefined : this.keep(record);
   }
 
-  /** The session of a key, where it is in memory. */
-  peek(key: SessionKey): Session | undefined {
-    return this.#live.get(nameOf(key));
+  /**
+   * As `find`, for what no commit of a version holds to: where other replicas write too, the store is asked, since the
+   * copy in memory may be behind.
+   */
+  async findNow(key: SessionKey): Promise<Session | undefined> {
+    if (this.#store.kind !== 'sqlite') this.forget(key);
+    return this.find(key);
+  }
+
+  /** As `find`, for a call that need not have the store up to date: entries that ride along stay in memory. */
+  async findRiding(key: SessionKey): Promise<Session | undefined> {
+    return this.#behind.get(nameOf(key))?.session ?? this.#live.get(nameOf(key)) ?? this.find(key);
+  }
+
+  /** Takes an entry that nobody waits for: it goes to the store with others of its session, a moment later. */
+  ride(before: Session, record: SessionRecord, entry: StepRecord): void {
+    const session = this.keep({ ...record, version: before.record.version }, before);
+    const behind: Behind = this.#behind.get(nameOf(record)) ?? { session, entries: new Map(), reports: [] };
+    behind.entries.set(entry.step, entry);
+    this.#behind.set(nameOf(record), { ...behind, session });
+    this.#timer ??= setTimeout(() => this.flushAll(), BEHIND_MS).unref();
+  }
+
+  /** What became of an entry that rode along. */
+  rideReport(session: Session, record: SessionRecord, report: StepOutcome): void {
+    const name = nameOf(record);
+    const kept = this.keep({ ...record, version: session.record.version }, session);
+    const behind: Behind = this.#behind.get(name) ?? { session: kept, entries: new Map(), reports: [] };
+    const entry = behind.entries.get(report.step);
+    if (entry === undefined) behind.reports.push({ op: 'report_step', sid: record.sid, seen: true, ...report });
+    else behind.entries.set(report.step, { ...entry, outcome: report.outcome, seen: true });
+    this.#behind.set(name, { ...behind, session: kept });
+    this.#timer ??= setTimeout(() => this.flushAll(), BEHIND_MS).unref();
+  }
+
+  /** Sends to the store all that rides along. */
+  flushAll(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const name of [...this.#behind.keys()]) this.#flush(name);
+  }
+
+  #flush(name: string): void {
+    const behind = this.#behind.get(name);
+    if (behind === undefined) return;
+    this.#behind.delete(name);
+    const { record } = behind.session;
+    const entries = [...behind.entries.values()].map(
+      (entry) => ({ op: 'append_entry', sid: record.sid, entry }) as const,
+    );
+    this.#later([advance(record, record), ...entries, ...behind.reports]);
+    this.keep({ ...record, version: record.version + 1 }, behind.session);
   }
 
   /** Takes a row, new or changed, into memory. */
@@ -79,20 +135,39 @@ export class Sessions {
 
   /** Forgets a copy that turned out to be stale. */
   forget(key: SessionKey): void {
+    this.#flush(nameOf(key));
     this.#live.delete(nameOf(key));
   }
 
   /** Forgets the copies of a caller: after a commit of which nobody can tell. */
   forgetOf(caller: string): void {
     for (const [name, session] of this.#live.entries()) {
-      if (session.record.caller === caller) this.#live.delete(name);
+      if (session.record.caller !== caller) continue;
+      this.#flush(name);
+      this.#live.delete(name);
     }
   }
 
   /** Forgets every copy: after the store lost what was not yet stored. */
   forgetAll(): void {
+    this.#behind.clear();
     this.#live.clear();
   }
+}
+
+/** How long an entry that nobody waits for may ride along before it goes to the store, in milliseconds. */
+const BEHIND_MS = 20;
+
+/** What of a session is in memory alone. */
+interface Behind {
+  readonly session: Session;
+  readonly entries: Map<number, StepRecord>;
+  readonly reports: Operation[];
+}
+
+interface StepOutcome {
+  readonly step: number;
+  readonly outcome: string;
 }
 
 /** The five members under every link of the session. */

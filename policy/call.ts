@@ -83,6 +83,8 @@ export interface Confirmation {
     readonly labels: readonly string[];
     readonly caller: string;
     readonly policy: string;
+    /** What the rulebook asked the person; a yes to one question is none to another. */
+    readonly question?: string;
   };
 }
 

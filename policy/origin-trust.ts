@@ -44,7 +44,9 @@ export function believeOrigin(name: string, value: JsonValue, call: Call, snapsh
       const seen = origin.field === undefined ? 'unseen' : step.compareField(origin.field, value);
       // What is known to be untrue is not shown to a person; its labels stay with the value all the same.
       if (seen === 'other') return { ...MODEL, step: origin.step };
-      return { word: claimed, trusted: seen === 'equal' && step.outcome === 'ran', step: origin.step };
+      const declared = snapshot.catalogue.tools.get(step.toolId)?.result?.declares(origin.field ?? '') === true;
+      const trusted = declared && seen === 'equal' && step.outcome === 'ran';
+      return { word: claimed, trusted, step: origin.step };
     }
     default:
       return MODEL;

@@ -17,7 +17,7 @@ export class RoutingError extends Error {
 }
 
 /** Part of a segment: a literal text as it stands in a raw path, or a parameter. */
-export type Part = { readonly literal: string } | { readonly parameter: string };
+type Part = { readonly literal: string } | { readonly parameter: string };
 
 export interface Segment {
   readonly parts: readonly Part[];

@@ -7,13 +7,15 @@ import { fault } from '../http/problems.ts';
 import { StoreFault } from '../store/port.ts';
 import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
 import { postCall, postCheck, postReceipt } from './calls.ts';
-import { getConfirmations, postDecision } from './confirmations.ts';
+import { getConfirmation, getConfirmations, postDecision } from './confirmations.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { getMetrics } from './metrics.ts';
 import { API_DESCRIPTION } from './openapi.ts';
 import { postOutcome } from './outcomes.ts';
+import { getRun, getRuns, postEnd, postSettleUndo, postUndo } from './runs.ts';
 import { getSession } from './sessions.ts';
 import { getTools } from './tools.ts';
+import { getOutcomes, postSettlement } from './unknown-outcomes.ts';
 import { getUsage } from './usage.ts';
 
 /** The control API (docs/api.md), as one Hono application. */
@@ -29,10 +31,18 @@ export function createApi(): ApiHandler {
   app.post('/v1/receipts', (c) => postReceipt(c.env));
   app.post('/v1/call', (c) => postCall(c.env));
   app.post('/v1/outcomes', (c) => postOutcome(c.env));
+  app.get('/v1/outcomes', (c) => getOutcomes(c.env));
+  app.post('/v1/outcomes/:id/settle', (c) => postSettlement(c.env, c.req.param('id')));
+  app.get('/v1/runs', (c) => getRuns(c.env));
+  app.get('/v1/runs/:id', (c) => getRun(c.env, c.req.param('id')));
+  app.post('/v1/runs/:id/undo', (c) => postUndo(c.env, c.req.param('id')));
+  app.post('/v1/runs/:id/end', (c) => postEnd(c.env, c.req.param('id')));
+  app.post('/v1/runs/:id/settle', (c) => postSettleUndo(c.env, c.req.param('id')));
   app.get('/v1/tools', (c) => getTools(c.env));
   app.get('/v1/usage', (c) => getUsage(c.env));
   app.get('/v1/sessions/:id', (c) => getSession(c.env, c.req.param('id')));
   app.get('/v1/confirmations', (c) => getConfirmations(c.env));
+  app.get('/v1/confirmations/:id', (c) => getConfirmation(c.env, c.req.param('id')));
   app.post('/v1/confirmations/:id/approve', (c) => postDecision(c.env, c.req.param('id'), 'approved'));
   app.post('/v1/confirmations/:id/deny', (c) => postDecision(c.env, c.req.param('id'), 'denied'));
   app.get('/healthz', () => getHealth());
@@ -81,7 +91,8 @@ function problemOf(error: Error, env: ApiBindings): Problem {
 async function write(exchange: EdgeExchange, response: Response): Promise<void> {
   const body = new Uint8Array(await response.arrayBuffer());
   const headers: string[] = [];
-  for (const [name, value] of response.headers) headers.push(name, value);
+  for (const [name, value] of response.headers) if (name !== 'content-length') headers.push(name, value);
+  // Once: two lengths, alike or not, are what strict clients refuse (RFC 9112 section 6.3).
   headers.push('content-length', String(body.byteLength));
   exchange.answer({ status: response.status, headers, body });
 }

@@ -4,7 +4,7 @@ import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
-import { readCallHeaders } from '../http/call-headers.ts';
+import { parseIdempotencyKey, readCallHeaders } from '../http/call-headers.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import {
   type ApiBindings,
@@ -122,9 +122,8 @@ function withKey(env: ApiBindings, members: CallMembers): CallMembers {
   if (members.idempotencyKey !== undefined) {
     throw badMember('idempotency_key', 'is given twice, in the header Idempotency-Key and in the body');
   }
-  const quoted = /^"([\x20-\x21\x23-\x5b\x5d-\x7e]{1,255})"$/.exec(header);
-  const key = quoted?.[1] ?? header;
-  if (key.length > 255) throw badMember('idempotency_key', 'must have 1 to 255 characters');
+  const key = parseIdempotencyKey(header);
+  if (key === undefined) throw badMember('idempotency_key', 'must have 1 to 255 printable ASCII characters');
   return { ...members, idempotencyKey: key };
 }
 

@@ -26,6 +26,14 @@ export async function getConfirmations(env: ApiBindings): Promise<Response> {
   return jsonAnswer({ confirmations: live.map(renderRecord) });
 }
 
+/** `GET /v1/confirmations/{id}`: one confirmation, with what a person must see. For approvers. */
+export async function getConfirmation(env: ApiBindings, id: string): Promise<Response> {
+  requireApprover(env);
+  const record = await env.gateway.store.findConfirmation(id);
+  if (record?.mode !== 'held') throw new ApiProblem(fault('not_found', 'there is no confirmation of that id'));
+  return jsonAnswer(renderRecord(record));
+}
+
 /** `POST /v1/confirmations/{id}/approve` and `/deny`, with an optional `note`. For approvers, who are never the agent. */
 export async function postDecision(env: ApiBindings, id: string, to: 'approved' | 'denied'): Promise<Response> {
   const approver = requireApprover(env);

@@ -61,6 +61,8 @@ const CHECK: JsonObject = {
 };
 
 const ID: JsonObject = { name: 'id', in: 'path', required: true, schema: TEXT };
+const CALLER: JsonObject = { name: 'caller', in: 'query', schema: TEXT, description: 'whose run, for approvers' };
+const SESSION: JsonObject = { name: 'session', in: 'query', schema: TEXT };
 const FREE: JsonObject = { type: 'object' };
 
 function operation(summary: string, answer: JsonObject, more: JsonObject = {}): JsonObject {
@@ -88,7 +90,26 @@ export const API_DESCRIPTION: JsonObject = {
         { requestBody: JSON_BODY(REF('Call')) },
       ),
     },
+    '/v1/receipts': {
+      post: operation(
+        'Say whether a receipt admits one call; spends it where `spend` is true',
+        JSON_ANSWER('A qls-tool-receipt/1, whatever it says', FREE),
+        {
+          requestBody: JSON_BODY({
+            type: 'object',
+            required: ['tool', 'history'],
+            additionalProperties: false,
+            properties: { tool: TEXT, arguments: { type: 'object' }, ...CALL_MEMBERS, spend: { type: 'boolean' } },
+          }),
+        },
+      ),
+    },
     '/v1/outcomes': {
+      get: operation('Calls in a state, for approvers', JSON_ANSWER('The calls, oldest first', FREE), {
+        parameters: [
+          { name: 'state', in: 'query', schema: { enum: ['outcome_unknown', 'claimed', 'sending', 'failed', 'ran'] } },
+        ],
+      }),
       post: operation('Report what became of a call that the caller ran itself', JSON_ANSWER('The report', FREE), {
         requestBody: JSON_BODY({
           type: 'object',
@@ -103,6 +124,50 @@ export const API_DESCRIPTION: JsonObject = {
         }),
       }),
     },
+    '/v1/outcomes/{id}/settle': {
+      post: operation('Say what became of a call of which nobody knows', JSON_ANSWER('The settlement', FREE), {
+        parameters: [ID],
+        requestBody: JSON_BODY({
+          type: 'object',
+          required: ['outcome', 'reason'],
+          additionalProperties: false,
+          properties: {
+            outcome: { enum: ['ran', 'failed'] },
+            reason: { type: 'string', minLength: 1, maxLength: 500 },
+          },
+        }),
+      }),
+    },
+    '/v1/runs': {
+      get: operation('Runs of a state: a caller its own, an approver all', JSON_ANSWER('The runs', FREE), {
+        parameters: [{ name: 'state', in: 'query', schema: TEXT }],
+      }),
+    },
+    '/v1/runs/{id}': {
+      get: operation('How a run stands', JSON_ANSWER('The run', FREE), { parameters: [ID, CALLER, SESSION] }),
+    },
+    '/v1/runs/{id}/undo': {
+      post: operation('Fail a run and undo what it wrote', JSON_ANSWER('The run', FREE), { parameters: [ID, CALLER] }),
+    },
+    '/v1/runs/{id}/end': {
+      post: operation('End a run: nothing of it is undone', JSON_ANSWER('The run', FREE), { parameters: [ID, CALLER] }),
+    },
+    '/v1/runs/{id}/settle': {
+      post: operation('Say what becomes of an undo that needs a person', JSON_ANSWER('The run', FREE), {
+        parameters: [ID],
+        requestBody: JSON_BODY({
+          type: 'object',
+          required: ['caller', 'step', 'as', 'reason'],
+          additionalProperties: false,
+          properties: {
+            caller: TEXT,
+            step: { type: 'integer', minimum: 0 },
+            as: { enum: ['undone', 'left', 'retry'] },
+            reason: { type: 'string', minLength: 1 },
+          },
+        }),
+      }),
+    },
     '/v1/tools': { get: operation('The tools that this caller reaches', JSON_ANSWER('The tools', FREE)) },
     '/v1/usage': { get: operation('What is used of limits and pools', JSON_ANSWER('The counts', FREE)) },
     '/v1/sessions/{id}': {
@@ -111,6 +176,11 @@ export const API_DESCRIPTION: JsonObject = {
     '/v1/confirmations': {
       get: operation('Confirmations that wait for an approver', JSON_ANSWER('The confirmations', FREE), {
         parameters: [{ name: 'state', in: 'query', schema: { enum: ['pending', 'approved', 'denied', 'spent'] } }],
+      }),
+    },
+    '/v1/confirmations/{id}': {
+      get: operation('One confirmation, with what a person must see', JSON_ANSWER('The confirmation', FREE), {
+        parameters: [ID],
       }),
     },
     '/v1/confirmations/{id}/approve': {

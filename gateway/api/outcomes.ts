@@ -2,15 +2,16 @@ import type { Outcome } from '../../receipts/history.ts';
 import { mayFollow } from '../../receipts/history-reports.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { compensatedBy } from '../compensated-step.ts';
 import { SESSION_BUSY } from '../enforce/problems.ts';
 import { readResult } from '../enforce/read-result.ts';
+import { reportedMoves } from '../enforce/settle.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import { endHolds, restoreSpend } from '../enforce/usage.ts';
 import { watchAnswer } from '../enforce/watched.ts';
 import type { Problem } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { fault } from '../http/problems.ts';
+import { effectsOf, NO_EFFECTS, type StepOutcome } from '../runs/outcome-effects.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
 import type { ClaimRecord, Operation, SessionKey, StepRecord } from '../store/port.ts';
@@ -61,9 +62,10 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     const session = await gateway.sessions.find(key);
     if (session === undefined) throw new ApiProblem(noSuchStep('session'));
-    const { reports, ends } = await readStep(gateway, session, host, report);
-    const change = applyReports(session, reports);
-    const [own] = reports;
+    const read = await readReport(gateway, session, host, report);
+    const { own, claim } = read;
+    const effects = host ? await effectsOf(gateway, session, read.of) : NO_EFFECTS;
+    const change = applyReports(session, [own, ...effects.reports], effects.alsoChange);
     const line = gateway.audit.prepare({
       event: 'outcome',
       by: host ? 'host' : 'agent',
@@ -71,29 +73,35 @@ async function recordReport(gateway: Gateway, key: SessionKey, host: boolean, re
       caller: key.caller,
       session: key.session,
       step: report.step,
-      ...(own?.tool === undefined ? {} : { tool: own.tool.id }),
+      ...(own.tool === undefined ? {} : { tool: own.tool.id }),
     });
-    const outbox = { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const;
-    const counted = await countedBy(gateway, session, host, report);
-    const result = await gateway.commit([...change.operations, ...ends, ...counted, outbox]);
+    const lines = [...effects.lines, line];
+    const result = await gateway.commit([
+      ...change.operations,
+      ...(claim === undefined || !host ? [] : reportedMoves(gateway, claim, report.outcome)),
+      ...(await countedBy(gateway, session, host, report)),
+      ...effects.operations,
+      ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
+    ]);
     if (result.ok) {
       gateway.sessions.keep(change.record, session);
-      await gateway.audit.write(line);
+      if (effects.operations.length > 0) gateway.undoWork.ring();
+      for (const stored of lines) await gateway.audit.write(stored);
       return;
     }
-    gateway.audit.abandon(line);
+    for (const unwritten of lines) gateway.audit.abandon(unwritten);
     gateway.sessions.forget(key);
   }
   throw new ApiProblem(SESSION_BUSY);
 }
 
-interface ReadStep {
-  readonly reports: readonly StepReport[];
-  /** What ends with the call: its claim, where a receipt was spent for it. */
-  readonly ends: readonly Operation[];
+interface ReadReport {
+  readonly own: StepReport;
+  readonly of: StepOutcome;
+  readonly claim: ClaimRecord | undefined;
 }
 
-async function readStep(gateway: Gateway, session: Session, host: boolean, report: Report): Promise<ReadStep> {
+async function readReport(gateway: Gateway, session: Session, host: boolean, report: Report): Promise<ReadReport> {
   const [record] = await gateway.store.findSteps(session.record.sid, [report.step]);
   if (record === undefined) throw new ApiProblem(noSuchStep('step'));
   const body = readBody(record);
@@ -103,37 +111,30 @@ async function readStep(gateway: Gateway, session: Session, host: boolean, repor
     throw new ApiProblem(notReportable('the gateway forwarded this call and knows itself what became of it'));
   }
   const before = outcomeOf(record.outcome);
-  if (!mayFollow(before, report.outcome)) {
+  // A step that was undone because nobody knew of it, and was done after all, is undone once more.
+  const late = host && before === 'compensated' && report.outcome === 'ran' && claim?.state === 'outcome_unknown';
+  if (!late && !mayFollow(before, report.outcome)) {
     throw new ApiProblem(notReportable(`\`${report.outcome}\` cannot follow \`${before ?? 'nothing'}\``));
   }
   const tool = gateway.loaded.catalogue.tools.get(body.tool);
-  const own: StepReport = {
-    step: report.step,
-    tool,
-    before: record.seen ? before : undefined,
-    after: report.outcome,
-    believed: host,
+  const { step, outcome, result } = report;
+  const of = {
     ...(body.run === undefined ? {} : { run: body.run }),
     ...(body.undoes === undefined ? {} : { undoes: body.undoes }),
-    ...(tool === undefined || report.result === undefined
-      ? {}
-      : readResult(gateway, session, { step: report.step, tool, boundArguments: boundOf(record) }, report.result)),
   };
-  const ends = host ? endsOf(gateway, record.link, claim, report.outcome) : [];
-  if (body.undoes === undefined || report.outcome !== 'ran' || !host) return { reports: [own], ends };
-  return { reports: [own, ...(await compensatedBy(gateway, session, body.undoes))], ends };
-}
-
-function endsOf(
-  gateway: Gateway,
-  link: string,
-  claim: ClaimRecord | undefined,
-  outcome: Outcome,
-): readonly Operation[] {
-  if (outcome === 'compensated' || outcome === 'outcome_unknown') return [];
-  const from = ['claimed', 'sending', 'outcome_unknown'] as const;
-  const at = { atMs: gateway.now(), why: 'reported' } as const;
-  return claim === undefined ? [] : [{ op: 'move_claim', link, fence: claim.fence, from, to: outcome, ...at }];
+  const own: StepReport = {
+    step,
+    tool,
+    before: record.seen ? before : undefined,
+    after: outcome,
+    believed: host,
+    quiet: late,
+    ...of,
+    ...(tool === undefined || result === undefined
+      ? {}
+      : readResult(gateway, session, { step, tool, boundArguments: boundOf(record) }, result)),
+  };
+  return { own, of: { step, tool, outcome, late: true, ...of }, claim };
 }
 
 /**

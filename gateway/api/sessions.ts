@@ -14,7 +14,7 @@ export async function getSession(env: ApiBindings, id: string): Promise<Response
   const { gateway } = env;
   const key = { issuer: gateway.loaded.issuer, caller: caller.name, session: id };
   const history = await gateway.sessions.inLine(key, async () => {
-    const session = await gateway.sessions.find(key);
+    const session = await gateway.sessions.findNow(key);
     if (session === undefined) {
       throw new ApiProblem(fault('not_found', 'this caller has no session of that name'));
     }
@@ -32,7 +32,11 @@ export async function getSession(env: ApiBindings, id: string): Promise<Response
  * kept, so that a second export is the same bytes.
  */
 export async function exportHistory(gateway: Gateway, session: Session): Promise<History> {
-  const records = await gateway.store.readEntries(session.record.sid);
+  const { head } = session.record;
+  // What another replica appended since the row was read is of the next export: its report stands in no row yet.
+  const records = (await gateway.store.readEntries(session.record.sid)).filter(
+    ({ step }) => step <= (head?.step ?? -1),
+  );
   const signed: Operation[] = [];
   const entries = records.map((record): Entry => {
     const token = record.token ?? sign(gateway, record);

@@ -2,7 +2,7 @@ import { type Catalogue, makeCatalogue } from '../../policy/catalogue.ts';
 import type { AfterRule } from '../../policy/tool.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Config, Issuer, RouteConfig } from '../config/config.ts';
-import { type Problem, ProblemLog } from '../config/problem.ts';
+import { foldWarnings, type Problem, ProblemLog } from '../config/problem.ts';
 import { lintDescriptions } from '../mcp/lint-descriptions.ts';
 import { draftTools } from './draft-tools.ts';
 import { type Fact, readFacts } from './facts.ts';
@@ -13,7 +13,7 @@ import { checkOrderCycles, readAfter, readNotAfter } from './order.ts';
 import { type RuntimeRoute, runtimeRoute } from './runtime-route.ts';
 import { type CompileSchema, type Drafts, resolveTool, type ToolDraft } from './tool-draft.ts';
 import { readToolSettings, type ToolSettings } from './tool-settings.ts';
-import type { RouteSource, ToolProvider } from './tool-source.ts';
+import type { RouteDocument, RouteSource, ToolProvider } from './tool-source.ts';
 import { readUndo } from './undo.ts';
 
 /** What making a catalogue needs from elsewhere. */
@@ -44,10 +44,12 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
   const byId = new Map<string, ToolDraft>();
   const named: { id: string; name: string }[] = [];
   const open = new Set<string>();
+  const documents = new Map<RouteConfig, RouteDocument>();
   for (const route of config.routes) {
     const source = await sourceOf(config, route, deps);
     log.add(source.problems);
     if (!source.complete) open.add(route.name);
+    if (source.document !== undefined) documents.set(route, source.document);
     // A tool whose own words are at fault keeps its name, so that those who name it are not told that it is not there.
     named.push(...source.tools.map(({ name }) => ({ id: `${route.name}/${name}`, name })));
     for (const draft of draftTools(route, source, deps.compileSchema, log)) byId.set(draft.id, draft);
@@ -73,12 +75,12 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
   const tools = bound.map(({ draft, ...resolved }) => finishTool(drafts, draft, resolved));
   return {
     catalogue: makeCatalogue(tools, config.agents.values()),
-    routes: config.routes.map((route) => runtimeRoute(route, operationsOf(route, all))),
+    routes: config.routes.map((route) => runtimeRoute(route, operationsOf(route, all), documents.get(route))),
     settings,
     facts,
     listed: new Map(all.flatMap(({ id, source: { listed } }) => (listed === undefined ? [] : [[id, listed]]))),
     issuers,
-    problems: log.problems,
+    problems: foldWarnings(log.problems),
   };
 }
 
@@ -86,15 +88,17 @@ async function sourceOf(config: Config, route: RouteConfig, deps: CatalogueDeps)
   const { kind } = route.source;
   if (kind === 'http') return readHttpTools(config, route);
   const provider = kind === 'openapi' ? deps.openapi : deps.mcp;
-  return provider === undefined ? { tools: [], complete: false, problems: [] } : await provider(route, config);
+  return provider === undefined
+    ? { tools: [], complete: false, problems: [] }
+    : await provider(route, config.positionOf, config);
 }
 
 function operationsOf(route: RouteConfig, drafts: readonly ToolDraft[]): RuntimeRoute['operations'] {
-  return drafts.flatMap(({ id, route: own, source: { operation } }) =>
-    own !== route || operation === undefined
-      ? []
-      : [{ toolId: id, method: operation.method, pathTemplate: operation.path.text, template: operation.path }],
-  );
+  return drafts.flatMap(({ id, route: own, source: { operation }, api }) => {
+    if (own !== route || operation === undefined) return [];
+    const { method, pathTemplate } = operation;
+    return [{ toolId: id, method, pathTemplate, ...(api === undefined ? {} : { api }) }];
+  });
 }
 
 function resolveIssuers(config: Config, drafts: Drafts): readonly Issuer[] {

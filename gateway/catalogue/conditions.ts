@@ -1,8 +1,9 @@
+import { literalFault, type SubjectWord } from '../../policy/conditions/literals.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
 import type { ConfigPath } from '../config/problem.ts';
 import { OPERATORS, type RawCondition, type RawOperand } from '../config/raw.ts';
 import type { ResultField } from './names.ts';
-import { checkArgument, type Drafts, resolveResultField, type ToolDraft } from './tool-draft.ts';
+import { checkArgument, checkPath, type Drafts, resolveResultField, type ToolDraft, watchField } from './tool-draft.ts';
 
 /** Where conditions stand, which says what their `field` is a path into. */
 type Place = 'arguments' | 'record' | 'answer';
@@ -50,7 +51,9 @@ function checkCondition(
     return;
   }
   const field = condition[subject];
-  if (place === 'arguments' && typeof field === 'string') checkArgument(drafts, draft, field, [...path, subject]);
+  if (typeof field === 'string' && checkPath(drafts, field, [...path, subject]) && place === 'arguments') {
+    checkArgument(drafts, draft, field, [...path, subject]);
+  }
   const [operator, ...more] = operators;
   if (operator === undefined || more.length > 0) {
     const message =
@@ -60,9 +63,15 @@ function checkCondition(
     log.error('condition_form', path, `${message} (${OPERATORS.map((word) => `\`${word}\``).join(', ')})`);
     return;
   }
-  checkOperand(drafts, draft, operator, condition[operator], [...path, operator], place, references);
+  const fault = checkOperand(drafts, draft, operator, condition[operator], [...path, operator], place, references);
+  if (fault) return;
+  const literal = condition[operator];
+  if (subject === 'any' || literal === undefined || referenceOf(literal) !== undefined) return;
+  const wrong = literalFault(subject satisfies SubjectWord, operator, literal as JsonValue);
+  if (wrong !== undefined) log.error('condition_form', [...path, operator], wrong);
 }
 
+/** True where a fault was told, or the operand is read when the call comes. */
 function checkOperand(
   drafts: Drafts,
   draft: ToolDraft,
@@ -71,7 +80,7 @@ function checkOperand(
   path: ConfigPath,
   place: Place,
   references: Map<string, ResultField>,
-): void {
+): boolean {
   const { log } = drafts;
   const reference = referenceOf(operand);
   if (reference !== undefined) {
@@ -83,10 +92,14 @@ function checkOperand(
       );
     } else if (reference.fromRow !== undefined && place !== 'record') {
       log.error('condition_form', path, '`from_row` stands in the `keep` of a filter alone');
+    } else if (reference.fromRow !== undefined) {
+      checkPath(drafts, reference.fromRow, [...path, 'from_row']);
     } else if (reference.from !== undefined) {
       const found = resolveResultField(drafts, reference.from, draft.route.name, [...path, 'from']);
-      if (found !== undefined) references.set(reference.from, found);
-      if (reference.same !== undefined) checkArgument(drafts, draft, reference.same, [...path, 'same']);
+      if (found !== undefined && checkPath(drafts, found.field, [...path, 'from'])) {
+        references.set(reference.from, found);
+      }
+      if (reference.same !== undefined) checkTie(drafts, draft, found?.tool, reference.same, [...path, 'same']);
       else if (place === 'arguments') {
         log.warning(
           'from_without_same',
@@ -95,16 +108,28 @@ function checkOperand(
         );
       }
     }
-    return;
+    return true;
   }
   const list = Array.isArray(operand) ? (operand as readonly JsonValue[]) : undefined;
   if (operator === 'between' && list?.length !== 2) {
     log.error('condition_form', path, '`between` takes a list of two values');
+    return true;
   } else if ((operator === 'one_of' || operator === 'none_of') && list === undefined) {
     log.error('condition_form', path, `\`${operator}\` takes a list`);
+    return true;
   } else if (operator !== 'between' && operator !== 'one_of' && operator !== 'none_of' && list !== undefined) {
     log.error('condition_form', path, `\`${operator}\` takes one value; for a list there is \`one_of\``);
+    return true;
   }
+  return false;
+}
+
+/** What ties an answer to a call is an argument of the call, and an argument or a field of the answer. */
+function checkTie(drafts: Drafts, draft: ToolDraft, source: string | undefined, same: string, path: ConfigPath): void {
+  if (!checkPath(drafts, same, path)) return;
+  checkArgument(drafts, draft, same, path);
+  const read = source === undefined ? undefined : drafts.byId.get(source);
+  if (read !== undefined && !read.input.declares(same)) watchField(drafts, read, same, path);
 }
 
 interface Reference {

@@ -3,6 +3,8 @@ import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, ProblemLog } from '../config/problem.ts';
 import { suggest } from '../config/suggest.ts';
+import { OperationInput } from '../openapi/operation-input.ts';
+import { documented } from './documented.ts';
 import { checkOwnSchema } from './own-schema.ts';
 import { type CompileSchema, type ToolDraft, withoutArgument } from './tool-draft.ts';
 import type { RouteSource, ToolSource } from './tool-source.ts';
@@ -20,13 +22,18 @@ export function draftTools(
 ): readonly ToolDraft[] {
   const drafts: ToolDraft[] = [];
   for (const tool of source.tools) {
-    if (route.include !== undefined && !route.include.some((glob) => matchesGlob(glob, tool.name))) continue;
-    if (route.exclude.some((glob) => matchesGlob(glob, tool.name))) continue;
+    if (tool.operation?.api === undefined && !isTaken(route, tool.name)) continue;
     const draft = draftTool(route, tool, compile, log);
     if (draft !== undefined) drafts.push(draft);
   }
   checkEntriesMeet(route, source, log);
   return drafts;
+}
+
+/** Whether a route's `include` and `exclude` let a tool stand. Of a document's operations its reader has seen to that. */
+function isTaken({ include, exclude }: RouteConfig, name: string): boolean {
+  if (include !== undefined && !include.some((glob) => matchesGlob(glob, name))) return false;
+  return !exclude.some((glob) => matchesGlob(glob, name));
 }
 
 function draftTool(
@@ -45,11 +52,22 @@ function draftTool(
       `\`${route.name}__${source.name}\`, the tool’s name on \`/mcp\`, has more than ${MAX_NAME} characters`,
     );
   }
+  const api = documented(source, words, log);
   const carrier = typeof said.idempotency === 'object' ? said.idempotency.argument : undefined;
   const inputPath = source.operation === undefined ? source.path : [...source.path, 'input'];
-  const inputSchema = carrier === undefined ? source.input : withoutArgument(source.input, carrier);
   const isHttp = route.source.kind === 'http';
-  const input = compileAt(compile, inputSchema, source, inputPath, `the input of \`${id}\``, isHttp, log);
+  const input =
+    api === undefined
+      ? compileAt(
+          compile,
+          carrier === undefined ? source.input : withoutArgument(source.input, carrier),
+          source,
+          inputPath,
+          `the input of \`${id}\``,
+          isHttp,
+          log,
+        )
+      : new OperationInput(api.declared);
   const resultSchema = said.result ?? source.result;
   if (said.result !== undefined && source.result !== undefined && isHttp) {
     log.error(
@@ -61,7 +79,7 @@ function draftTool(
   const resultPath = said.result === undefined ? [...source.path, 'result'] : words.pathOf('result');
   const result =
     resultSchema === undefined
-      ? undefined
+      ? api?.declared.result
       : compileAt(
           compile,
           resultSchema,
@@ -75,8 +93,8 @@ function draftTool(
   if (input === undefined) return undefined;
   const further = source.partial ?? [];
   const judged = further.length === 0 ? input : withPartial(input, further);
-  // Only writes are asked for it, and finding out reads the whole schema.
-  if (writes && judged.partial.length > 0) {
+  // Only writes are asked for it, and finding out reads the whole schema: too much for each operation of a document.
+  if (api === undefined && writes && judged.partial.length > 0) {
     log.warning(
       'schema_partial',
       inputPath,
@@ -89,6 +107,7 @@ function draftTool(
     source,
     words,
     input: judged,
+    ...(api === undefined ? {} : { api }),
     result,
     writes,
     readsOutside: said.reads_outside ?? source.readsOutside,
@@ -203,6 +222,7 @@ function checkEntriesMeet(route: RouteConfig, source: RouteSource, log: ProblemL
   };
   for (const [index, entry] of route.tools.entries())
     check(entry.name, ['routes', route.index, 'tools', index, 'name']);
+  if (route.source.kind === 'openapi') return;
   for (const [index, glob] of (route.include ?? []).entries()) check(glob, ['routes', route.index, 'include', index]);
   for (const [index, glob] of route.exclude.entries()) check(glob, ['routes', route.index, 'exclude', index]);
 }

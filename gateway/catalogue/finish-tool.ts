@@ -126,9 +126,7 @@ function readCarrier(drafts: Drafts, draft: ToolDraft): IdempotencyCarrier | und
         `\`${argument}\` is declared in a part of the input of \`${draft.id}\` that it cannot be taken out of; declare it at the top level`,
       );
     }
-    if (
-      draft.source.operation?.path.segments.some((segment) => 'parameter' in segment && segment.parameter === argument)
-    ) {
+    if (draft.source.operation?.pathParameters.includes(argument) === true) {
       drafts.log.error(
         'idempotency_form',
         [...path, 'argument'],

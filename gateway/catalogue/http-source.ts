@@ -1,3 +1,5 @@
+import { RoutingError } from '../../policy/route-template.ts';
+import { Router } from '../../policy/routing.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { Config, RouteConfig } from '../config/config.ts';
 import { type ConfigPath, ProblemLog } from '../config/problem.ts';
@@ -30,7 +32,19 @@ export function readHttpTools(config: Config, route: RouteConfig): RouteSource {
     shapes.set(shape, call.name);
     return [toolOf(call, template, path, log)];
   });
+  checkCrossings(tools, route, log);
   return { tools, complete: true, problems: log.problems };
+}
+
+/** Tells paths of which neither is the more concrete one and that both match a request: `/a/{x}` and `/{y}/b`. */
+function checkCrossings(tools: readonly ToolSource[], route: RouteConfig, log: ProblemLog): void {
+  if (log.problems.length > 0) return;
+  try {
+    new Router(tools.flatMap(({ name, operation }) => (operation === undefined ? [] : [{ name, ...operation }])));
+  } catch (error) {
+    if (!(error instanceof RoutingError)) throw error;
+    log.error('operation_ambiguous', ['routes', route.index, 'http'], error.message);
+  }
 }
 
 function toolOf(call: RawHttpCall, template: PathTemplate, path: ConfigPath, log: ProblemLog): ToolSource {
@@ -44,7 +58,7 @@ function toolOf(call: RawHttpCall, template: PathTemplate, path: ConfigPath, log
     ...(call.writes !== undefined ? { writes: { said: call.writes } } : reads ? { writes: { assumed: false } } : {}),
     readsOutside: false,
     pinned: true,
-    operation: { method: call.method, path: template },
+    operation: { method: call.method, pathTemplate: template.text, pathParameters: parametersOf(template) },
     path,
   };
 }

@@ -39,11 +39,12 @@ export function policyMaterial(config: Config, built: BuiltCatalogue, rulebookRe
 
 function toolMaterial(tool: Tool, settings: ToolSettings | undefined): JsonObject {
   const { input, result, agents, ...words } = tool;
+  // What a document says is in the digest of its bytes, which a thousand schemas need not be read for.
+  const api = settings?.operation?.api;
   return plain({
     ...words,
-    input: input.schema,
-    partial: input.partial,
-    result: result?.schema,
+    ...(api === undefined ? { input: input.schema, partial: input.partial } : {}),
+    result: result === api?.result ? undefined : result?.schema,
     agents: [...agents].sort(),
     settings:
       settings === undefined
@@ -69,6 +70,8 @@ function routeMaterial(route: RuntimeRoute): JsonObject {
   return plain({
     path: route.path,
     upstream: route.upstream,
+    document: route.document?.digest,
+    basePath: route.document?.basePath,
     kind: source.kind,
     mcp:
       source.kind !== 'mcp'

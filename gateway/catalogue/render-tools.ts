@@ -1,7 +1,6 @@
 import type { Tool } from '../../policy/tool.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { BuiltCatalogue } from './build.ts';
-import { requiredNames } from './tool-draft.ts';
 import type { ToolSettings } from './tool-settings.ts';
 
 /** The catalogue for people, as a table, or for scripts, as JSON: what `toolgate tools` prints. Ends with a line break. */
@@ -32,22 +31,23 @@ interface ToolLine {
   readonly notes: readonly string[];
   /** Why the arguments cannot be judged in full. */
   readonly partial: readonly string[];
-  readonly input: JsonObject | boolean;
+  /** One schema that stands by itself. */
+  readonly input: JsonObject;
 }
 
 function describeTool(tool: Tool, settings: ToolSettings | undefined): ToolLine {
   const operation = settings?.operation;
-  const required = requiredNames(tool.input.schema);
+  const { required } = tool.input;
   return {
     tool: tool.id,
     description: tool.description,
-    ...(operation === undefined ? {} : { request: `${operation.method} ${operation.path.text}` }),
+    ...(operation === undefined ? {} : { request: `${operation.method} ${operation.pathTemplate}` }),
     effect: tool.writes ? 'writes' : 'reads',
     arguments: tool.input.topLevel.map((name) => (required.includes(name) ? name : `${name}?`)),
     agents: [...tool.agents],
     notes: notesOf(tool, settings),
     partial: tool.input.partial,
-    input: tool.input.schema,
+    input: tool.input.render(),
   };
 }
 

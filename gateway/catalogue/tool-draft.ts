@@ -1,3 +1,4 @@
+import { pathFault } from '../../policy/conditions/literals.ts';
 import type { CompiledSchema } from '../../policy/schema/compile.ts';
 import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
@@ -6,6 +7,7 @@ import type { ConfigPath, ProblemLog } from '../config/problem.ts';
 import { suggest } from '../config/suggest.ts';
 import { objectOf } from './http-source.ts';
 import type { NameTable, ResultField } from './names.ts';
+import type { DocumentedOperation } from './runtime-route.ts';
 import type { ToolSource } from './tool-source.ts';
 import type { ToolWords } from './words.ts';
 
@@ -22,6 +24,8 @@ export interface ToolDraft {
   readonly source: ToolSource;
   readonly words: ToolWords;
   readonly input: CompiledSchema<JsonObject>;
+  /** The operation of a document. */
+  readonly api?: DocumentedOperation;
   readonly result: CompiledSchema<JsonObject> | undefined;
   readonly writes: boolean;
   readonly readsOutside: boolean;
@@ -104,15 +108,16 @@ export function checkArgument(
   return false;
 }
 
-/** Names of the arguments that a call cannot leave out. */
-export function requiredOf(draft: ToolDraft): readonly string[] {
-  return requiredNames(draft.input.schema);
+/** Tells a path that is none; true where it is one. */
+export function checkPath(drafts: Drafts, text: string, path: ConfigPath): boolean {
+  const fault = pathFault(text);
+  if (fault !== undefined) drafts.log.error('condition_form', path, fault);
+  return fault === undefined;
 }
 
-/** What a schema's own `required` lists. */
-export function requiredNames(schema: JsonObject | boolean): readonly string[] {
-  const required: JsonValue | undefined = typeof schema === 'boolean' ? undefined : schema['required'];
-  return Array.isArray(required) ? required.map(String) : [];
+/** Names of the arguments that a call cannot leave out. */
+export function requiredOf(draft: ToolDraft): readonly string[] {
+  return draft.input.required;
 }
 
 /** Whether an argument may be left out. */

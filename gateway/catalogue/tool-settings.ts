@@ -4,7 +4,7 @@ import type { RawCondition, RawFilter, RawLimit, RawOutcome, RawSpend } from '..
 import { parseDurationMs } from '../config/units.ts';
 import { checkConditions } from './conditions.ts';
 import type { ResultField } from './names.ts';
-import { checkArgument, type Drafts, resolveTool, type ToolDraft, watchField } from './tool-draft.ts';
+import { checkArgument, checkPath, type Drafts, resolveTool, type ToolDraft, watchField } from './tool-draft.ts';
 import type { SourceOperation } from './tool-source.ts';
 
 /** What the configuration says of a tool beside what the check reads (`Tool`): how it is sent, limited, read. */
@@ -73,6 +73,7 @@ function readFilter(drafts: Drafts, draft: ToolDraft, references: Map<string, Re
   const path = pathOf('filter');
   if (draft.writes)
     drafts.log.error('filter_on_write', path, `\`${draft.id}\` writes: its answer cannot be filtered`, 'key');
+  if (!checkPath(drafts, said.filter.each, [...path, 'each'])) return;
   if (!said.filter.each.includes('[]')) {
     drafts.log.error(
       'condition_form',
@@ -125,7 +126,8 @@ function checkSpend(drafts: Drafts, draft: ToolDraft): void {
   }
   const limits = new Set<string>();
   for (const [index, { field, per, pool }] of said.spend.entries()) {
-    checkArgument(drafts, draft, field, [...path, index, 'field']);
+    if (checkPath(drafts, field, [...path, index, 'field']))
+      checkArgument(drafts, draft, field, [...path, index, 'field']);
     const key = JSON.stringify([field, per, pool ?? null]);
     if (limits.has(key))
       drafts.log.error('duplicate_name', [...path, index], `there are two limits of \`${field}\` per \`${per}\``);

@@ -1,9 +1,9 @@
+import type { Api, ApiOperation } from '../../policy/openapi/api.ts';
 import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Config, RouteConfig } from '../config/config.ts';
-import type { ConfigPath, Problem } from '../config/problem.ts';
-import type { HttpMethod } from '../config/raw.ts';
-import type { PathTemplate } from './path-template.ts';
+import type { ConfigPath, PositionOf, Problem } from '../config/problem.ts';
+import type { LoadedApi } from '../openapi/load.ts';
 import type { CompileSchema } from './tool-draft.ts';
 
 /** A tool as what describes a route gives it: a hand-listed call, an OpenAPI operation, an MCP server's listing. */
@@ -47,8 +47,26 @@ export interface ToolSource {
 
 /** An HTTP request by method and path. */
 export interface SourceOperation {
-  readonly method: HttpMethod;
-  readonly path: PathTemplate;
+  /** Upper case. */
+  readonly method: string;
+  /** `/orders/{order_id}`. */
+  readonly pathTemplate: string;
+  /** Names of the arguments in the path. */
+  readonly pathParameters: readonly string[];
+  /** The operation of the route's document: it has the schemas, read when first asked for. */
+  readonly api?: ApiOperation;
+}
+
+/** The document that a route's tools were made of. */
+export interface RouteDocument {
+  /** Equal where the same is made of the same document. */
+  readonly key: string;
+  readonly api: Api;
+  /** Path at the upstream before every operation's, without a closing slash; empty where `upstream` says it. */
+  readonly basePath: string;
+  /** `sha256:<hex>`. */
+  readonly digest: string;
+  readonly files: LoadedApi;
 }
 
 /** What a route's description comes to. */
@@ -57,7 +75,12 @@ export interface RouteSource {
   /** False where more tools may come up while running (an MCP server's): a name that is not among them is no fault then. */
   readonly complete: boolean;
   readonly problems: readonly Problem[];
+  readonly document?: RouteDocument;
 }
 
 /** The seam between a kind of route and the catalogue: finds a route's tools. Faults are returned, never thrown. */
-export type ToolProvider = (route: RouteConfig, config: Config) => Promise<RouteSource> | RouteSource;
+export type ToolProvider = (
+  route: RouteConfig,
+  positionOf: PositionOf,
+  config: Config,
+) => Promise<RouteSource> | RouteSource;

@@ -1,6 +1,7 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import type { JsonValue } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
 import { askGateway } from './gateway-client.ts';
+import { listOf, objectOf, textOf, timeOf } from './json-members.ts';
 import { print, printable } from './output.ts';
 
 /** Prints the confirmations of a state. Throws `CliFault`. */
@@ -25,38 +26,21 @@ export async function decideApproval(
   const { note } = options;
   const path = `/v1/confirmations/${encodeURIComponent(id)}/${act}`;
   const answer = await askGateway(options.url, 'POST', path, note === undefined ? undefined : { note });
-  await print(`${printable(`${text(answer['id'])}: ${text(answer['state'])} by ${text(answer['approver'])}`)}\n`);
+  await print(`${printable(`${textOf(answer['id'])}: ${textOf(answer['state'])} by ${textOf(answer['approver'])}`)}\n`);
 }
 
 /** All that a person must see of a call, a line each: every argument with where it came from, and every reason to ask. */
 function renderConfirmation(value: JsonValue): string {
   const held = objectOf(value);
   const shown = objectOf(held['shown']);
-  const expires = Number(held['expires']);
   const lines = [
-    `${text(held['id'])}  ${text(held['tool'])} by ${text(held['agent'])} (credential ${text(held['caller'])})`,
-    `  session ${text(held['session'])}, step ${text(held['step'])}, until ${Number.isFinite(expires) ? new Date(expires).toISOString() : '?'}`,
+    `${textOf(held['id'])}  ${textOf(held['tool'])} by ${textOf(held['agent'])} (credential ${textOf(held['caller'])})`,
+    `  session ${textOf(held['session'])}, step ${textOf(held['step'])}, until ${timeOf(held['expires'])}`,
     ...listOf(shown['arguments']).map((argument) => {
       const { name = null, value: given = null, origin = null } = objectOf(argument);
-      return `  ${text(name)} = ${renderJson(given)}  (${text(origin)})`;
+      return `  ${textOf(name)} = ${renderJson(given)}  (${textOf(origin)})`;
     }),
-    `  asked because of ${listOf(shown['reasons']).map(text).join(', ')}`,
+    `  asked because of ${listOf(shown['reasons']).map(textOf).join(', ')}`,
   ];
   return lines.map((line) => `${printable(line)}\n`).join('');
-}
-
-function text(value: JsonValue | undefined): string {
-  return value === undefined || value === null ? '' : typeof value === 'string' ? value : renderJson(value);
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !isArray(value) ? value : {};
-}
-
-function listOf(value: JsonValue | undefined): readonly JsonValue[] {
-  return value !== undefined && isArray(value) ? value : [];
-}
-
-function isArray(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }

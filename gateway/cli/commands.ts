@@ -9,6 +9,7 @@ import { KEYS_COMMAND } from './commands/keys.ts';
 import { RULES_COMMAND } from './commands/rules.ts';
 import { SERVE_COMMAND } from './commands/serve.ts';
 import { STORE_COMMAND } from './commands/store.ts';
+import { USAGE_COMMAND } from './commands/usage.ts';
 
 /** Every command, in the order in which the help lists them. */
 export const COMMANDS: readonly CliCommand[] = [
@@ -18,6 +19,7 @@ export const COMMANDS: readonly CliCommand[] = [
   CHECK_COMMAND,
   RULES_COMMAND,
   APPROVALS_COMMAND,
+  USAGE_COMMAND,
   HISTORY_COMMAND,
   RECEIPT_COMMAND,
   AUDIT_COMMAND,

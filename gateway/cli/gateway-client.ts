@@ -1,6 +1,7 @@
 import { parseJson } from '../../receipts/json.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
 import { CliFault } from './command.ts';
+import { objectOf } from './json-members.ts';
 
 /** How long a gateway may take to answer. */
 const TIMEOUT_MS = 30_000;
@@ -45,7 +46,7 @@ async function send(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return { status: response.status, value: asObject(parseJson(await response.text())) };
+    return { status: response.status, value: objectOf(parseJson(await response.text())) };
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new CliFault(
@@ -53,12 +54,4 @@ async function send(
       `there is no answer of a gateway at \`${url}\`: ${cause instanceof Error ? cause.message : String(cause)}`,
     );
   }
-}
-
-function asObject(value: JsonValue): JsonObject {
-  return typeof value === 'object' && value !== null && !isArray(value) ? value : {};
-}
-
-function isArray(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }

@@ -103,7 +103,15 @@ export interface Credential {
 /** What stands behind a route. */
 export type RouteKind =
   | { readonly kind: 'http'; readonly calls: readonly RawHttpCall[] }
-  | { readonly kind: 'openapi'; readonly document: string }
+  | {
+      readonly kind: 'openapi';
+      /** An absolute path, or an address on the upstream. */
+      readonly document: { readonly file: string } | { readonly url: string };
+      /** `sha256:<hex>` of the document's bytes. An address has one. */
+      readonly digest?: string;
+      /** Names of tools by `operationId`. */
+      readonly rename: Readonly<Record<string, string>>;
+    }
   | { readonly kind: 'mcp'; readonly url: string }
   | {
       readonly kind: 'mcp';

@@ -81,6 +81,23 @@ export function sortProblems(problems: readonly Problem[]): readonly Problem[] {
     });
 }
 
+/** Warnings of one code at one place that are told one by one. */
+const ALIKE = 3;
+
+/** Of many warnings of one code at one place (the hundreds of operations of a document) the first, and how many more there are. */
+export function foldWarnings(problems: readonly Problem[]): readonly Problem[] {
+  const groups = Map.groupBy(
+    problems,
+    (problem) => `${problem.severity} ${problem.code} ${problem.file} ${placeOf(problem)}`,
+  );
+  return [...groups.values()].flatMap((alike) => {
+    const [first] = alike;
+    if (first === undefined || first.severity === 'error' || alike.length <= ALIKE + 1) return alike;
+    const message = `and ${alike.length - ALIKE} more like these`;
+    return [...alike.slice(0, ALIKE), { ...first, message }];
+  });
+}
+
 /** One line for each problem, `file:line:column: error: message [code]`, as editors and terminals link it. */
 export function renderProblems(problems: readonly Problem[]): string {
   return sortProblems(problems)

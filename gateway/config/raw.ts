@@ -91,7 +91,7 @@ export interface RawRoute {
   readonly verify?: 'check' | 'receipt' | 'either';
   readonly agents?: readonly string[];
   readonly http?: readonly RawHttpCall[];
-  readonly openapi?: string;
+  readonly openapi?: string | RawOpenApi;
   readonly mcp?: string | RawMcp;
   readonly tools?: readonly RawTool[];
   readonly timeout?: string;
@@ -118,6 +118,12 @@ export interface RawHttpCall {
   readonly input?: JsonObject;
   readonly result?: JsonObject;
   readonly description?: string;
+}
+
+interface RawOpenApi {
+  readonly document: string;
+  readonly digest?: string;
+  readonly rename?: Readonly<Record<string, string>>;
 }
 
 interface RawMcp {

@@ -81,11 +81,7 @@ function readKind(route: RawRoute, path: ConfigPath, reading: Reading): RouteKin
     reading.log.error('route_kind', kinds[1] === undefined ? path : [...path, kinds[1]], message, 'key');
   }
   if (route.http !== undefined) return { kind: 'http', calls: route.http };
-  if (route.openapi !== undefined) {
-    const local = !/^https?:\/\//.test(route.openapi);
-    if (local) reading.exists(route.openapi, [...path, 'openapi']);
-    return { kind: 'openapi', document: local ? reading.file(route.openapi) : route.openapi };
-  }
+  if (route.openapi !== undefined) return readOpenApi(route, route.openapi, path, reading);
   if (route.mcp === undefined) return undefined;
   const mcp = typeof route.mcp === 'string' ? { url: route.mcp } : route.mcp;
   const at = typeof route.mcp === 'string' ? [...path, 'mcp'] : [...path, 'mcp', 'url'];
@@ -101,6 +97,32 @@ function readKind(route: RawRoute, path: ConfigPath, reading: Reading): RouteKin
     reading.secret(value, [...path, 'mcp', 'env', name]),
   ]);
   return { kind: 'mcp', command: mcp.command, env: Object.fromEntries(env), folder: reading.output(mcp.folder ?? '.') };
+}
+
+function readOpenApi(
+  route: RawRoute,
+  openapi: NonNullable<RawRoute['openapi']>,
+  path: ConfigPath,
+  reading: Reading,
+): RouteKind {
+  const { document, digest, rename = {} } = typeof openapi === 'string' ? { document: openapi } : openapi;
+  const at = typeof openapi === 'string' ? [...path, 'openapi'] : [...path, 'openapi', 'document'];
+  const more = { rename, ...(digest === undefined ? {} : { digest }) };
+  if (!/^https?:\/\//.test(document)) {
+    reading.exists(document, at);
+    return { kind: 'openapi', document: { file: reading.file(document) }, ...more };
+  }
+  checkUrl(document, at, reading);
+  // The operator's headers for the upstream go with the request, and nobody else describes the upstream.
+  const origin = URL.parse(document)?.origin;
+  if (route.upstream !== undefined && origin !== URL.parse(route.upstream)?.origin) {
+    reading.log.error(
+      'foreign_document',
+      at,
+      `\`${document}\` is not on the route's \`upstream\`; give a document from elsewhere as a file`,
+    );
+  }
+  return { kind: 'openapi', document: { url: document }, ...more };
 }
 
 function readUpstream(route: RawRoute, path: ConfigPath, reading: Reading): string | undefined {

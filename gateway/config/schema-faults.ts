@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { ConfigPath, ProblemLog } from './problem.ts';
-import { GATEWAY_SCHEMA, isRawConfig, type SchemaError, validatorOf } from './schema.ts';
+import { GATEWAY_SCHEMA, isRawConfig, rawConfigErrors, type SchemaError, validatorOf } from './schema.ts';
 import { nearestWord, suggest } from './suggest.ts';
 
 /** One thing that is wrong with a configuration's shape. */
@@ -20,7 +20,7 @@ export function checkShape(value: JsonValue, log: ProblemLog): JsonValue | undef
   // Taking one word out can uncover another fault (an entry that needed it); the rounds are bounded by that nesting.
   for (let round = 0; round < 5; round += 1) {
     if (isRawConfig(rest)) return rest;
-    const faults = shapeFaults(errorsOf(isRawConfig.errors), rest, []);
+    const faults = shapeFaults(rawConfigErrors(), rest, []);
     if (round === 0) for (const fault of faults) log.error(fault.code, fault.path, fault.message, fault.part);
     for (const fault of faults) {
       // Without a call or an agent, every name that means it would be told as a fault too.

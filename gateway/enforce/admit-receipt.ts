@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
 import { reasonCode } from '../../policy/reasons.ts';
-import { openView } from '../../policy/session.ts';
+import { openView, runOf } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
@@ -20,14 +20,15 @@ import type { Gateway } from '../gateway.ts';
 import { newSession, type Session } from '../sessions.ts';
 import { type ClaimRecord, type Conflict, type Operation, type SessionKey, StoreFault } from '../store/port.ts';
 import type { Allowed, Place } from './allowed.ts';
-import { isResendSafe, LEASE_MS, makeClaim, replayClaim } from './claims.ts';
+import { isResendSafe, makeClaim, replayClaim } from './claims.ts';
 import { KEY_IN_FLIGHT, SESSION_BUSY } from './problems.ts';
 import { forAgent, type ReadCall } from './read-call.ts';
 import { enforceBeforeSending } from './receipt-limits.ts';
+import { answerRepeat } from './repeat.ts';
 import { holdsOf } from './usage.ts';
 
 /** What a receipt leads to: a call to send, a refusal, the stored answer of the first send, or a fault. */
-export type Admitted = Allowed | Exclude<EnforceAnswer, { kind: 'forwarded' | 'decided' }>;
+export type Admitted = Allowed | EnforceAnswer;
 
 const MAX_ATTEMPTS = 8;
 
@@ -43,6 +44,9 @@ export function receiptOf(read: ReadCall): ReadCall['request']['receipt'] {
 export async function admitReceipt(gateway: Gateway, asked: ReadCall, spend: boolean): Promise<Admitted> {
   const read = forAgent(asked, agentOfReceipt(asked));
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    // Another call with the same key may have been what came first.
+    const repeated = attempt === 0 ? undefined : await answerRepeat(gateway, read);
+    if (repeated !== undefined) return repeated;
     const admitted = await admitOnce(gateway, read, spend);
     if (admitted !== 'moved') return admitted;
   }
@@ -75,7 +79,7 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const { history } = found.verified;
   const key: SessionKey = { issuer: history.issuer, caller: request.caller.name, session: history.session };
   const own = history.issuer === loaded.issuer;
-  const session = await gateway.sessions.find(key);
+  const session = await gateway.sessions.findNow(key);
   const link = encodeBase64url(found.link);
   const claim = await gateway.store.findClaim({ link });
   const tool = read.tool;
@@ -86,6 +90,10 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const counts = claim === undefined ? !own : claim.state === 'failed';
   const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
   if ('held' in enforced) return tell(gateway, read, heldBack(evaluated.answer, enforced.held));
+  const ended = endedRun(found, session);
+  if (ended !== undefined && evaluated.handling !== 'replay') {
+    return tell(gateway, read, heldBack(evaluated.answer, { reason: 'run_ended', detail: { run: ended } }));
+  }
   // Whoever asks without sending is told what the receipt is worth; what became of the first send is not theirs to repeat.
   if (!spend || (request.purpose === 'decide' && evaluated.handling !== 'send')) {
     return tell(gateway, read, evaluated.answer);
@@ -97,6 +105,12 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const answers = enforced.snapshot.answers ?? [];
   const checkMs = performance.now() - startedAt;
   return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs });
+}
+
+/** The run of a forward call that takes no more of them. */
+function endedRun({ entry }: VerifiedReceipt, session: Session | undefined): string | undefined {
+  if (entry.run === undefined || entry.undoes !== undefined || session === undefined) return undefined;
+  return runOf(session.record.view, entry.run)?.ended === true ? entry.run : undefined;
 }
 
 function receiptCall(read: ReadCall): ReceiptCall {
@@ -120,27 +134,36 @@ async function factsOf(
   const { entry, verified } = receipt;
   const { tool, loaded, request } = read;
   const knownLinks = new Map<number, string>();
+  let reported = false;
+  let spent = false;
   const steps = entry.step === 0 ? [0] : [entry.step - 1, entry.step];
   if (session !== undefined && own) {
-    for (const step of await gateway.store.findSteps(session.record.sid, steps)) knownLinks.set(step.step, step.link);
+    for (const step of await gateway.store.findSteps(session.record.sid, steps)) {
+      knownLinks.set(step.step, step.link);
+      if (step.step === entry.step) reported = step.outcome !== undefined;
+    }
   }
   for (const step of steps) {
     const { issuer, session: name } = verified.history;
     const kept = await gateway.store.findReceipt({ issuer, caller: request.caller.name, session: name, step });
-    if (kept !== undefined) knownLinks.set(step, kept.link);
+    if (kept === undefined) continue;
+    knownLinks.set(step, kept.link);
+    if (step === entry.step) spent = true;
   }
   // A frozen session has two lines, and no receipt of either is worth anything.
   if (session?.record.frozen !== undefined) knownLinks.set(entry.step, '');
   return {
     foreign: own && session === undefined,
     knownLinks,
-    claim: claimState(claim),
+    claim: claimState(claim, reported, spent),
     resendSafe: tool === undefined || !isResendSafe(tool) ? 'no' : tool.writes ? 'write' : 'read',
     ...(own ? { policy: loaded.policy } : {}),
   };
 }
 
-function claimState(claim: ClaimRecord | undefined): ReceiptClaim {
+function claimState(claim: ClaimRecord | undefined, reported: boolean, spent: boolean): ReceiptClaim {
+  // A host that checked the call, and has said nothing of it and spent no receipt for it since, may have it sent.
+  if (claim?.runBy === 'host' && !reported && !spent) return 'none';
   switch (claim?.state) {
     case undefined:
       return 'none';
@@ -150,7 +173,7 @@ function claimState(claim: ClaimRecord | undefined): ReceiptClaim {
     case 'outcome_unknown':
       return 'unknown';
     case 'failed':
-      return claim.answer === undefined ? 'not_sent' : 'settled';
+      return claim.answer === undefined && !reported ? 'not_sent' : 'settled';
     case 'ran':
       return 'settled';
   }
@@ -187,8 +210,8 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
   const opening = admission.session === undefined ? openFor(gateway, read, admission.place.key) : undefined;
   const place: Place = { ...admission.place, sid: admission.place.sid ?? opening?.record.sid ?? '' };
   const made = makeClaim(gateway, read, tool, place);
-  const claim = before === undefined ? made : { ...before, fence: before.fence + 1, owner: gateway.replica };
-  const taken = { leaseUntilMs: now + LEASE_MS, atMs: now, owner: gateway.replica } as const;
+  const forwards = read.request.purpose === 'forward';
+  const claim = claimAfter(gateway, read, before, made);
   const { issuer, caller, session } = place.key;
   const line = gateway.audit.prepare({
     event: 'decision',
@@ -209,17 +232,26 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
   const untilMs = now + 2 * read.loaded.receipts.maxAgeMs;
   const operations: readonly Operation[] = [
     ...(opening === undefined ? [] : [opening.operation]),
-    ...(before === undefined
+    ...(before === undefined || before.runBy === 'host'
       ? ([
           { op: 'spend_receipt', key: { issuer, caller, session, step: place.step }, link: place.link, untilMs },
-          { op: 'claim', claim: made },
         ] as const)
-      : ([{ op: 'retake_claim', link: before.link, fence: before.fence, from: [before.state], ...taken }] as const)),
+      : []),
+    ...claimOperations(gateway, read, before, claim),
+    ...touchRun(place, opening?.record ?? admission.session?.record, now),
     ...reservationsOf(read, admission, place.link),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ];
-  const result = await commitOrAbandon(gateway, operations, line);
-  if (!result.ok) return 'moved';
+  if (forwards) gateway.flights.begin(claim.link);
+  const result = await commitOrAbandon(gateway, operations, line).catch((error: unknown) => {
+    if (forwards) gateway.flights.end(claim.link);
+    throw error;
+  });
+  if (!result.ok) {
+    if (forwards) gateway.flights.end(claim.link);
+    if (admission.session !== undefined) gateway.sessions.forget(admission.session.record);
+    return 'moved';
+  }
   if (opening !== undefined) gateway.sessions.keep(opening.record);
   gateway.metrics.decided(tool.id, 'allow', reasonCode(evaluated.answer.reason));
   gateway.metrics.checkTook(admission.checkMs);
@@ -230,10 +262,47 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     place,
     receipt: evaluated.answer,
     answers: admission.answers,
-    claim: before === undefined ? made : { ...claim, state: 'sending' },
+    claim,
+    ...(before === undefined ? {} : { again: true }),
     unwaited: false,
     line,
   };
+}
+
+/** The claim as it stands once the receipt is spent. */
+function claimAfter(gateway: Gateway, read: ReadCall, before: ClaimRecord | undefined, made: ClaimRecord): ClaimRecord {
+  if (before === undefined) return made;
+  if (read.request.purpose === 'decide') return before;
+  const { settledAtMs: _settled, why: _why, ...open } = before;
+  const fence = before.fence + 1;
+  return { ...open, runBy: 'gateway', state: 'sending', fence, owner: gateway.replica, request: read.canonical };
+}
+
+function claimOperations(
+  gateway: Gateway,
+  read: ReadCall,
+  before: ClaimRecord | undefined,
+  claim: ClaimRecord,
+): readonly Operation[] {
+  if (before === undefined) return [{ op: 'claim', claim }];
+  if (read.request.purpose === 'decide') return [];
+  const { link, fence, state } = before;
+  const atMs = gateway.now();
+  const taken = {
+    owner: gateway.replica,
+    leaseUntilMs: atMs + gateway.leaseMs,
+    atMs,
+    request: read.canonical,
+  } as const;
+  return [{ op: 'retake_claim', link, fence, from: [state], ...taken }];
+}
+
+/** The commit fails where the run was marked failed meanwhile. */
+function touchRun(place: Place, session: Session['record'] | undefined, updatedAtMs: number): readonly Operation[] {
+  const { run, undoes, own, agent } = place;
+  if (!own || run === undefined || undoes !== undefined || session === undefined) return [];
+  const { caller, sid } = session;
+  return [{ op: 'touch_run', run: { caller, run, sid, agent, state: 'open', updatedAtMs }, from: ['open'] }];
 }
 
 function reservationsOf(read: ReadCall, { holds }: Admission, link: string): readonly Operation[] {

@@ -20,7 +20,7 @@ export interface Place {
 }
 
 /** An allowed call that a check allowed. */
-export type Checked = Allowed & { readonly check: ToolCheck; readonly line: PreparedLine };
+export type Checked = Allowed & { readonly check: ToolCheck };
 
 /** An allowed call, recorded: its entry stands in a history and, where it needs one, its claim is made. */
 export interface Allowed {
@@ -37,6 +37,10 @@ export interface Allowed {
   readonly claim?: ClaimRecord;
   /** The entry is in memory and rides in the store's next group; nothing waited for it. */
   readonly unwaited: boolean;
+  /** The call was claimed before: its step may have been reported on since. */
+  readonly again?: true;
   /** The decision's line, not yet in the log: nothing is sent before it is. Absent for what is sent again. */
   readonly line?: PreparedLine;
+  /** Where the line is not one of the store's: settles when it is written. */
+  readonly logged?: Promise<void>;
 }

@@ -8,10 +8,13 @@ import { entryLink } from '../../receipts/history-links.ts';
 import { MAX_TOOL_LENGTH } from '../../receipts/history-parse.ts';
 import type { Gateway } from '../gateway.ts';
 import { newestLate } from '../late-reports.ts';
+import { NO_EFFECTS } from '../runs/outcome-effects.ts';
 import type { Operation, SessionRecord } from '../store/port.ts';
 import type { OpenedSession } from './choose-session.ts';
 import type { ReadCall } from './read-call.ts';
+import { reportedMoves } from './settle.ts';
 import { bindArguments } from './undo-arguments.ts';
+import { endHolds } from './usage.ts';
 
 export type InSession = Extract<OpenedSession, { kind: 'session' }>;
 
@@ -33,13 +36,21 @@ export function viewOf(gateway: Gateway, opened: InSession): SessionView {
   const tool = gateway.loaded.catalogue.tools.get(opened.adoptedTool.tool);
   if (tool === undefined) return view;
   const { run, undoes } = opened.adoptedTool;
-  return reportToView(view, {
+  const reported = reportToView(view, {
     tool,
     before: undefined,
     after: adopted.outcome,
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
   });
+  const { reports, alsoChange } = opened.effects ?? NO_EFFECTS;
+  return alsoChange(
+    reports.reduce(
+      (after, { tool: undone, ...report }) =>
+        undone === undefined ? after : reportToView(after, { ...report, tool: undone }),
+      reported,
+    ),
+  );
 }
 
 /** Makes the entry of a verdict, as the next of its session (docs/formats.md). */
@@ -90,7 +101,8 @@ export function appendEntry(
     version: session.isNew ? before.version : before.version + 1,
     usedAtMs: at,
   };
-  return { body, link, linkText, record, operations: operationsOf(read, opened, verdict, body, linkText, record) };
+  const operations = [...operationsOf(read, opened, verdict, body, linkText, record), ...endedBy(gateway, opened)];
+  return { body, link, linkText, record, operations };
 }
 
 function operationsOf(
@@ -114,7 +126,7 @@ function operationsOf(
     const moved = { expectVersion, headReport, lateReports, view, usedAtMs, ...(head === undefined ? {} : { head }) };
     operations.push({ op: 'advance_session', sid, ...moved });
   }
-  if (adopted !== undefined) operations.push({ op: 'report_step', sid, seen: opened.believed, ...adopted });
+  if (adopted !== undefined) operations.push(...adoptedOperations(opened, sid, adopted));
   const forwards = verdict.decision === 'allow' && request.purpose === 'forward';
   const undoArguments = verdict.decision === 'allow' ? boundByArguments(read, verdict) : undefined;
   operations.push({
@@ -137,6 +149,23 @@ function operationsOf(
   return operations;
 }
 
+/** What a carried history newly reports, and what follows from it for other steps and for the run. */
+function adoptedOperations(opened: InSession, sid: string, adopted: LateReport): readonly Operation[] {
+  const { believed, effects = NO_EFFECTS } = opened;
+  const followed = effects.reports.map(
+    ({ step, after }): Operation => ({ op: 'report_step', sid, step, outcome: after, seen: true }),
+  );
+  return [{ op: 'report_step', sid, seen: believed, ...adopted }, ...followed, ...effects.operations];
+}
+
+/** The end of the claim of a call that its caller ran itself, and of what it holds. */
+function endedBy(gateway: Gateway, { adopted, adoptedClaim: claim, believed }: InSession): readonly Operation[] {
+  if (adopted === undefined || claim === undefined || !believed) return [];
+  const { outcome } = adopted;
+  const known = outcome === 'compensated' ? 'ran' : outcome;
+  return [...reportedMoves(gateway, claim, outcome), ...endHolds(gateway.loaded, claim.tool, claim.link, known)];
+}
+
 /** What of the call its undo will bind, kept where there is any. */
 function boundByArguments(read: ReadCall, verdict: Verdict): string | undefined {
   const bound = verdict.tool === undefined ? {} : bindArguments(verdict.tool, read.call.arguments);
@@ -145,7 +174,9 @@ function boundByArguments(read: ReadCall, verdict: Verdict): string | undefined 
 
 function lateReportsOf(opened: InSession): readonly LateReport[] {
   const { late, session } = opened;
-  const kept = newestLate(session.record.lateReports);
+  const followed = (opened.effects?.reports ?? []).filter(({ quiet }) => quiet !== true);
+  const told = followed.map(({ step, after }) => ({ step, outcome: after }));
+  const kept = newestLate([...session.record.lateReports, ...told]);
   return late === undefined ? kept : newestLate([...kept, late]);
 }
 

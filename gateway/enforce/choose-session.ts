@@ -1,14 +1,23 @@
 import { carryOver, EMPTY_CARRIED, openView } from '../../policy/session.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
-import { type Entry, entryReport, HistoryFault, type LateReport, type Report } from '../../receipts/history.ts';
+import {
+  type Entry,
+  entryReport,
+  HistoryFault,
+  type LateReport,
+  type Outcome,
+  type Report,
+} from '../../receipts/history.ts';
 import { compareHead, historyHead } from '../../receipts/history-head.ts';
 import { parseHistory } from '../../receipts/history-parse.ts';
 import { contradictsReport } from '../../receipts/history-reports.ts';
 import { type VerifiedHistory, verifyHistory } from '../../receipts/history-verify.ts';
 import type { Gateway } from '../gateway.ts';
+import { type Effects, effectsOf } from '../runs/outcome-effects.ts';
 import { newSession, type Session } from '../sessions.ts';
-import type { SessionKey, SessionRecord } from '../store/port.ts';
+import type { ClaimRecord, SessionKey, SessionRecord } from '../store/port.ts';
 import type { ReadCall } from './read-call.ts';
+import { mayRideAlong } from './ride-along.ts';
 
 /** The session that a request asks for, before anything is read from the store. */
 export interface SessionChoice {
@@ -73,6 +82,10 @@ export type OpenedSession =
       readonly adopted?: LateReport;
       /** The entry that it is of. */
       readonly adoptedTool?: Pick<Entry, 'tool' | 'run' | 'undoes'>;
+      /** Its claim: the caller runs it itself. */
+      readonly adoptedClaim?: ClaimRecord;
+      /** What follows from it for the run of its step, where it is believed. */
+      readonly effects?: Effects;
       /** Whether this caller is believed for it: a host is, for calls that it ran itself. */
       readonly believed: boolean;
       /** The session of which a second line was seen; it is frozen, whatever becomes of the call. */
@@ -89,7 +102,7 @@ export type OpenedSession =
  * its caller carries over; the old one's head stays where it is.
  */
 export async function openSession(gateway: Gateway, read: ReadCall, choice: SessionChoice): Promise<OpenedSession> {
-  const found = choice.fresh ? undefined : await gateway.sessions.find(choice.key);
+  const found = choice.fresh ? undefined : await findFor(gateway, read, choice);
   if (choice.fault !== undefined) return restart(gateway, read, choice, choice.fault);
   if (found === undefined) {
     if (choice.carried !== undefined) {
@@ -112,11 +125,22 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
   const carried = entryReport(last);
   const step = last.step;
   if (known.outcome === undefined && carried.outcome !== undefined) {
-    // Nobody but the gateway says what became of a call that the gateway forwards.
+    // Nobody but the gateway says what became of a call that the gateway forwards; a read has no claim to tell by.
     const claim = await gateway.store.findClaim({ link: found.record.head?.link ?? '' });
-    if (claim === undefined) {
+    const [kept] = await gateway.store.findSteps(found.record.sid, [step]);
+    if (claim?.runBy === 'host' || (claim === undefined && kept?.forwarded === false)) {
       const adopted = { step, ...carried, outcome: carried.outcome };
-      return { kind: 'session', session: found, prevReport: carried, adopted, adoptedTool: last, believed };
+      const effects = believed ? { effects: await adoptedEffects(gateway, found, last, carried.outcome) } : {};
+      return {
+        kind: 'session',
+        session: found,
+        prevReport: carried,
+        adopted,
+        adoptedTool: last,
+        believed,
+        ...(claim === undefined ? {} : { adoptedClaim: claim }),
+        ...effects,
+      };
     }
   }
   if (contradictsReport(known, carried)) {
@@ -125,6 +149,28 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
   const more = known.outcome !== undefined && known.outcome !== carried.outcome;
   const late = more ? { late: { step, ...known, outcome: known.outcome } } : {};
   return { kind: 'session', session: found, prevReport: carried, believed, ...late };
+}
+
+/**
+ * What a carried history is held against must be the store's own row: a copy that another replica has gone on from would
+ * make an honest history a fork. A held one is held to its version by the commit.
+ */
+function findFor(gateway: Gateway, read: ReadCall, { key, mode }: SessionChoice): Promise<Session | undefined> {
+  const { sessions } = gateway;
+  if (mode === 'carried') return sessions.findNow(key);
+  return mayRideAlong(gateway, read) ? sessions.findRiding(key) : sessions.find(key);
+}
+
+function adoptedEffects(gateway: Gateway, session: Session, entry: Entry, outcome: Outcome): Promise<Effects> {
+  const { step, run, undoes } = entry;
+  return effectsOf(gateway, session, {
+    step,
+    tool: gateway.loaded.catalogue.tools.get(entry.tool),
+    outcome,
+    late: true,
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
+  });
 }
 
 /** What the store's row says against the choice. */

@@ -5,14 +5,11 @@ import type { EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClaimRecord } from '../store/port.ts';
 import type { Place } from './allowed.ts';
-import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, KEY_MISSING, KEY_REUSED, OUTCOME_PENDING } from './problems.ts';
+import { ANSWER_NOT_KEPT, KEY_IN_FLIGHT, OUTCOME_PENDING } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
 
 /** What a repeated call gets without being decided again. */
 export type Repeat = Extract<EnforceAnswer, { kind: 'problem' | 'replayed' }>;
-
-/** How long an owner may be silent before its claims are somebody else's to settle, in milliseconds. */
-export const LEASE_MS = 30_000;
 
 /** Whether sending the call twice does no more than sending it once. */
 export function isResendSafe(tool: Tool): boolean {
@@ -41,13 +38,33 @@ export function scopeKeyOf(gateway: Gateway, read: ReadCall): string | undefined
   return gateway.keyed(canonicalize(['scope', read.loaded.tenant, read.request.caller.name, read.agent, key]));
 }
 
-/** The one claim of an allowed entry. */
+/**
+ * The one claim of an allowed entry. What its caller runs itself is claimed too, by nobody's process: so that it is run
+ * once whichever way it comes, and is listed where its caller never says what became of it.
+ */
 export function makeClaim(
   gateway: Gateway,
   read: ReadCall,
   tool: Tool,
   place: Place,
   undoneLink?: string,
+): ClaimRecord {
+  const made = makeOwnClaim(gateway, read, tool, place, undoneLink);
+  if (read.request.purpose === 'forward') return made;
+  const { scopeKey: _scopeKey, request: _request, ...rest } = made;
+  const leaseUntilMs = made.createdAtMs + read.loaded.runs.idleMs;
+  return { ...rest, runBy: 'host', state: 'sending', owner: HOST_OWNER, leaseUntilMs };
+}
+
+/** Owner of the claims of calls that their callers run. No replica has this name. */
+const HOST_OWNER = 'caller';
+
+function makeOwnClaim(
+  gateway: Gateway,
+  read: ReadCall,
+  tool: Tool,
+  place: Place,
+  undoneLink: string | undefined,
 ): ClaimRecord {
   const { run, undoes } = place;
   const now = gateway.now();
@@ -71,33 +88,12 @@ export function makeClaim(
     request: read.canonical,
     owner: gateway.replica,
     fence: 1,
-    leaseUntilMs: now + LEASE_MS,
+    leaseUntilMs: now + gateway.leaseMs,
     createdAtMs: now,
     ...(scopeKey === undefined ? {} : { scopeKey }),
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
   };
-}
-
-/**
- * What a request gets that repeats an idempotency key: the first call's answer, or why there is none. `undefined` where
- * the key is new. Stands after rows 1 and 3 and before any decision, so that a repeat appends nothing and asks nobody.
- */
-export async function answerRepeat(gateway: Gateway, read: ReadCall): Promise<Repeat | undefined> {
-  const { tool } = read;
-  if (tool === undefined || read.request.purpose !== 'forward') return undefined;
-  if (read.call.faults.length > 0 || tool.input.validate(read.call.arguments).length > 0) return undefined;
-  const scopeKey = scopeKeyOf(gateway, read);
-  if (scopeKey === undefined) {
-    const missing = read.loaded.idempotencyRequired.has(tool.id) && read.request.via !== 'engine';
-    return missing ? { kind: 'problem', problem: KEY_MISSING } : undefined;
-  }
-  const claim = await gateway.store.findClaim({ scopeKey });
-  if (claim === undefined) return undefined;
-  if (claim.fingerprint !== callFingerprint(gateway.crypto, tool.id, read.canonical)) {
-    return { kind: 'problem', problem: KEY_REUSED };
-  }
-  return replayClaim(gateway, read, claim);
 }
 
 /** What the claim of an earlier send gives a repeat of it. */
@@ -107,7 +103,7 @@ export async function replayClaim(gateway: Gateway, read: ReadCall, claim: Claim
   if (claim.answer === undefined || claim.answer.kind === 'tombstone') {
     return { kind: 'problem', problem: ANSWER_NOT_KEPT };
   }
-  const session = read.request.members.session ?? '';
+  const session = (await gateway.store.findSessionById(claim.sid))?.session ?? '';
   await gateway.audit.append({
     event: 'decision',
     via: read.request.via,

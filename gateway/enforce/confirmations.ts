@@ -61,7 +61,9 @@ export function callDigest(gateway: Gateway, read: ReadCall, verdict: Verdict): 
   const { run = null, undoes = null } = call;
   const tool = verdict.tool?.id ?? call.tool;
   const named = [tool, verdict.agent, run, undoes, request.caller.name, loaded.policy];
-  return gateway.keyed(canonicalize([named, canonical, canonicalOrigins, verdict.labels, verdict.reasons]));
+  return gateway.keyed(
+    canonicalize([named, canonical, canonicalOrigins, verdict.labels, verdict.reasons, questionOf(verdict)]),
+  );
 }
 
 /** A new confirmation for a call that was answered `confirm`, at the entry that recorded it. */
@@ -108,10 +110,17 @@ export function makeConfirmation(
       labels: verdict.labels,
       caller: request.caller.name,
       policy: loaded.policy,
+      ...questionOf(verdict),
     }),
     display: canonicalize(display),
     createdAtMs: now,
   };
+}
+
+/** What the rulebook asked, as row 11 put it into the answer. */
+function questionOf(verdict: Verdict): { readonly question?: string } {
+  const question = verdict.detail?.['question'];
+  return typeof question === 'string' ? { question } : {};
 }
 
 /** What a caller is answered of a confirmation; the token goes to the host alone that it was made for. */

@@ -2,14 +2,14 @@ import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
 import { checkCall } from '../../policy/check.ts';
 import { reasonCode } from '../../policy/reasons.ts';
-import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import type { HistoryFault } from '../../receipts/history.ts';
 import { signLink } from '../../receipts/history-links.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { CallNames } from '../audit/events.ts';
 import type { PreparedLine } from '../audit/line.ts';
-import type { Problem, ToolCheck } from '../exchange.ts';
+import type { EnforceAnswer, Problem, ToolCheck } from '../exchange.ts';
+import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { headerOf, type Session } from '../sessions.ts';
 import {
@@ -19,14 +19,18 @@ import {
   type Operation,
   StoreFault,
 } from '../store/port.ts';
-import type { Checked, Place } from './allowed.ts';
+import type { Checked } from './allowed.ts';
 import { renderCheck } from './answer-check.ts';
 import { type Appended, appendEntry, type InSession, viewOf } from './append.ts';
 import { chooseSession, openSession, type SessionChoice } from './choose-session.ts';
 import { makeClaim } from './claims.ts';
 import { callDigest, makeConfirmation, renderConfirmation, toConfirmation } from './confirmations.ts';
+import { failedBy, withFailure } from './failed-by-refusal.ts';
+import { placeOf } from './place.ts';
 import { RUN_FOREIGN, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import type { ReadCall } from './read-call.ts';
+import { answerRepeat } from './repeat.ts';
+import { rideAlong, ridesAlong } from './ride-along.ts';
 import { takeSnapshot, withConfirmation } from './snapshot.ts';
 import { holdsOf } from './usage.ts';
 
@@ -36,6 +40,8 @@ const MAX_ATTEMPTS = 8;
 export type Decided =
   | Checked
   | { readonly kind: 'held'; readonly check: ToolCheck }
+  /** Another call with the same key was recorded first, and this one is its repeat. */
+  | { readonly kind: 'repeated'; readonly answer: EnforceAnswer }
   | { readonly kind: 'problem'; readonly problem: Problem };
 
 /** Checks a call in its session's line and records the answer; a lost race is checked again. */
@@ -54,11 +60,24 @@ export async function decide(gateway: Gateway, read: ReadCall): Promise<Decided>
 async function decideOnce(gateway: Gateway, read: ReadCall, choice: SessionChoice): Promise<Decided | 'moved'> {
   const startedAt = performance.now();
   const opened = await openSession(gateway, read, choice);
+  // Looked at once more behind the session: whatever comes first from here on moves the session, or the claim, under us.
+  const repeated =
+    read.request.members.idempotencyKey === undefined ? undefined : await answerRepeat(gateway, read, false);
+  if (repeated !== undefined) return { kind: 'repeated', answer: repeated };
   if (opened.kind === 'foreign') return answerForeign(gateway, read, choice, opened.fault);
-  const first = await takeSnapshot(gateway, read, opened.session, viewOf(gateway, opened), opened.fault);
+  const first = await takeSnapshot(gateway, read, opened, viewOf(gateway, opened));
   const judged = await judge(gateway, read, opened.session, first);
-  if (judged.standing !== undefined) return answerStanding(read, judged.verdict, opened.session, judged.standing);
+  if (judged.standing !== undefined) {
+    // Nothing is stored here that would tell a copy which another replica has gone on from.
+    if (!(await isCurrent(gateway, opened.session))) return 'moved';
+    return answerStanding(read, judged.verdict, opened.session, judged.standing);
+  }
   return record(gateway, read, opened, judged, performance.now() - startedAt);
+}
+
+/** Whether a session in memory is as it stands in the store. */
+async function isCurrent(gateway: Gateway, { record }: Session): Promise<boolean> {
+  return (await gateway.sessions.findNow(record))?.record.version === record.version;
 }
 
 interface Judged {
@@ -98,10 +117,17 @@ async function record(
   checkMs: number,
 ): Promise<Decided | 'moved'> {
   const { snapshot, verdict } = judged;
-  const appended = appendEntry(gateway, read, opened, snapshot, verdict);
+  if (verdict.tool !== undefined && ridesAlong(gateway, read, opened, verdict)) {
+    count(gateway, verdict);
+    gateway.metrics.checkTook(checkMs);
+    return rideAlong(gateway, read, opened, snapshot, verdict, verdict.tool, checkMs);
+  }
+  const failing = await failedBy(gateway, read, opened, verdict);
+  const appended = withFailure(appendEntry(gateway, read, opened, snapshot, verdict), failing);
   const { tool } = verdict;
   const forwards = verdict.decision === 'allow' && tool !== undefined && read.request.purpose === 'forward';
-  const needsClaim = forwards && (tool.writes || read.request.members.idempotencyKey !== undefined);
+  const allows = verdict.decision === 'allow' && tool !== undefined;
+  const needsClaim = allows && (tool.writes || (forwards && read.request.members.idempotencyKey !== undefined));
   const place = placeOf(appended);
   const claim = needsClaim ? makeClaim(gateway, read, tool, place, undoneLinkOf(read, snapshot)) : undefined;
   const asked =
@@ -126,6 +152,9 @@ async function record(
     ...(asked === undefined ? {} : { confirmation: asked.id }),
     ...(judged.confirmedBy === undefined ? {} : { confirmation: judged.confirmedBy }),
   });
+  // Lines of what follows from the call, or from what its history newly reports.
+  const others = [...failing.lines, ...(opened.effects?.lines ?? [])];
+  const { replica } = gateway.audit;
   const operations = [
     ...appended.operations,
     ...(asked === undefined ? [] : [{ op: 'put_confirmation', confirmation: asked } as const]),
@@ -133,18 +162,18 @@ async function record(
     ...(claim === undefined ? [] : [{ op: 'claim', claim } as const]),
     ...holdsOf(read.loaded, verdict, read, snapshot, appended.linkText),
     ...runOf(read, appended, verdict),
+    ...failing.operations,
     ...freezeOf(opened),
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line } as const,
+    ...[line, ...others].map(({ n, line: text }) => ({ op: 'outbox', replica, n, line: text }) as const),
   ];
-  const unwaited = forwards && claim === undefined && ridesAlong(gateway, read, opened, tool);
-  if (unwaited) gateway.commitLater(operations);
-  else {
-    const result = await commitWith(gateway, read, line, operations);
-    if (!result.ok) return problemOf(result);
-  }
+  const inFlight = forwards ? claim?.link : undefined;
+  const result = await commitWith(gateway, read, { lines: [line, ...others], operations, inFlight });
+  if (!result.ok) return problemOf(result);
   gateway.sessions.keep(appended.record, opened.session);
   count(gateway, verdict);
   gateway.metrics.checkTook(checkMs);
+  if (others.length > 0) gateway.undoWork.ring();
+  for (const other of others) await gateway.audit.write(other);
   const handsOut = read.request.wantEntry || read.request.purpose === 'decide' || appended.record.mode === 'carried';
   const check = renderCheck(read, verdict, {
     session: appended.record.session,
@@ -161,24 +190,34 @@ async function record(
     return { kind: 'held', check };
   }
   const answers = snapshot.answers ?? [];
-  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited, line } as const;
+  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited: false, line } as const;
   return claim === undefined ? allowed : { ...allowed, claim };
 }
 
-/** Commits; what certainly did not happen takes its audit line with it. */
+/** Commits; what certainly did not happen takes its audit lines with it. `inFlight` is the claim that is then sent. */
 async function commitWith(
   gateway: Gateway,
   read: ReadCall,
-  line: PreparedLine,
-  operations: readonly Operation[],
+  commit: {
+    readonly lines: readonly PreparedLine[];
+    readonly operations: readonly Operation[];
+    readonly inFlight: string | undefined;
+  },
 ): Promise<CommitResult> {
+  const { lines, operations, inFlight } = commit;
+  if (inFlight !== undefined) gateway.flights.begin(inFlight);
   try {
-    const result = await gateway.commit(operations);
-    if (!result.ok) gateway.audit.abandon(line);
+    const committing = gateway.commit(operations);
+    if (lines.length > 1) faultPoint('marking-run-failed');
+    const result = await committing;
+    if (result.ok) return result;
+    for (const line of lines) gateway.audit.abandon(line);
+    if (inFlight !== undefined) gateway.flights.end(inFlight);
     return result;
   } catch (error) {
+    if (inFlight !== undefined) gateway.flights.end(inFlight);
     gateway.sessions.forgetOf(read.request.caller.name);
-    if (error instanceof StoreFault && !error.maybe) gateway.audit.abandon(line);
+    if (error instanceof StoreFault && !error.maybe) for (const line of lines) gateway.audit.abandon(line);
     throw error;
   }
 }
@@ -255,26 +294,9 @@ function freezeOf(opened: InSession): readonly Operation[] {
   return forked === undefined ? [] : [{ op: 'freeze_session', sid: forked.sid, why: 'forked' }];
 }
 
-/**
- * Whether an allowed read need not wait for the store: with one process, a read that no rule counts, orders, taints by
- * or reads a value of, and whose entry is not handed out (docs/performance.md).
- */
-function ridesAlong(gateway: Gateway, read: ReadCall, opened: InSession, tool: Tool): boolean {
-  const alone = gateway.store.kind === 'sqlite' && gateway.storeIsUp();
-  const plain = !opened.session.isNew && opened.adopted === undefined && opened.session.record.mode === 'held';
-  return alone && plain && read.call.run === undefined && !read.request.wantEntry && read.loaded.unwatched.has(tool.id);
-}
-
 /** Link of the step that the call undoes. */
 function undoneLinkOf(read: ReadCall, snapshot: Snapshot): string | undefined {
   return read.call.undoes === undefined ? undefined : snapshot.steps.get(read.call.undoes)?.link;
-}
-
-function placeOf(appended: Appended): Place {
-  const { body, record: key, linkText: link } = appended;
-  const { step, agent, run, undoes } = body;
-  const at = { key, sid: key.sid, step, link, agent, own: true };
-  return { ...at, ...(run === undefined ? {} : { run }), ...(undoes === undefined ? {} : { undoes }) };
 }
 
 function entryOf(read: ReadCall, appended: Appended): JsonObject {

@@ -1,26 +1,49 @@
 import { performance } from 'node:perf_hooks';
 import type { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Tool } from '../../policy/tool.ts';
 import type { CallOutcome, EnforceAnswer, UpstreamAnswer } from '../exchange.ts';
+import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
 import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
-import { releaseClaim, type Settled, settle } from './settle.ts';
+import { headerOf, outcomeOfAnswer } from './outcome-of.ts';
+import { sendCall } from './send.ts';
+import { releaseClaim, settle } from './settle.ts';
+import type { Settled } from './settled.ts';
 
-/** Sends an allowed call once and stores what became of it. */
-export async function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+/** Sends an allowed call once and stores what became of it. Its claim, begun in `gateway.flights`, is ended here. */
+export function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+  return gateway.underWay.track(send(gateway, allowed));
+}
+
+async function send(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+  try {
+    return await sendAndSettle(gateway, allowed);
+  } catch (error) {
+    land(gateway, allowed);
+    throw error;
+  }
+}
+
+/** The call is no longer this process's to end: what is still open of it is recovery's. */
+function land(gateway: Gateway, { claim }: Allowed): void {
+  if (claim !== undefined) gateway.flights.end(claim.link);
+}
+
+async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
   const { read, tool, claim } = allowed;
   const upstream = read.loaded.upstreams.get(tool.server);
   if (upstream === undefined) throw new Error(`no upstream is loaded for the server of ${tool.id}`);
   await writeDecision(gateway, allowed);
+  if (claim !== undefined) faultPoint('after-claim');
   const startedAt = performance.now();
   const { passedHeaders, traceparent, gone, relay } = read.request;
   const { rules } = read.loaded;
   const filters = rules.filters.has(tool.id);
-  const whole = filters || rules.watched.has(tool.id) || rules.followed.has(tool.id);
-  const sent = await upstream.send({
+  const judged = read.loaded.failedWhen.get(tool.id)?.answer !== undefined;
+  const whole = filters || judged || rules.watched.has(tool.id) || rules.followed.has(tool.id);
+  const sent = await sendCall(gateway, allowed, upstream, {
     tool,
     arguments: read.call.arguments,
     canonical: read.canonical,
@@ -36,6 +59,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),
   });
   const upstreamMs = performance.now() - startedAt;
+  if (claim !== undefined) faultPoint(allowed.place.undoes === undefined ? 'after-answer' : 'after-undo-sent');
   gateway.metrics.upstreamTook(upstreamMs);
   const lookups = { arguments: read.call.arguments, answers: allowed.answers ?? [] };
   const filtered = filterAnswer(read.loaded, tool.id, sent, lookups);
@@ -47,7 +71,7 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
   }
   const { answer } = filtered;
   const heldBack = filtered.kind === 'filtered' ? filtered.heldBack : undefined;
-  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack);
+  const outcome = gateway.underWay.track(settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack));
   return {
     kind: 'forwarded',
     ...(allowed.check === undefined ? {} : { check: allowed.check }),
@@ -61,9 +85,9 @@ export async function forward(gateway: Gateway, allowed: Allowed): Promise<Enfor
 
 /** The decision is in the log before anything is sent; where it cannot be, the claim is let go and nothing is sent. */
 async function writeDecision(gateway: Gateway, allowed: Allowed): Promise<void> {
-  if (allowed.line === undefined) return;
+  if (allowed.line === undefined && allowed.logged === undefined) return;
   try {
-    await gateway.audit.write(allowed.line);
+    await (allowed.line === undefined ? allowed.logged : gateway.audit.write(allowed.line));
   } catch (error) {
     await releaseClaim(gateway, allowed, 'audit_unavailable');
     throw error;
@@ -78,6 +102,7 @@ async function markSending(gateway: Gateway, allowed: Allowed): Promise<void> {
   const moved = { op: 'move_claim', link, fence, from: ['claimed'], to: 'sending', atMs: gateway.now() } as const;
   const result = await gateway.commit([moved]);
   if (!result.ok) throw new Error('the claim of the call was taken over before it was sent');
+  faultPoint('after-sending');
 }
 
 async function settleWhenKnown(
@@ -98,11 +123,13 @@ async function settleWhenKnown(
 async function settleOrTryOn(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<CallOutcome> {
   try {
     await settle(gateway, allowed, settled);
+    if (allowed.claim !== undefined) faultPoint('after-outcome');
+    land(gateway, allowed);
     return settled.outcome;
   } catch (error) {
     const { key, step } = allowed.place;
     gateway.log.error({ err: error, session: key.session, step }, 'an outcome is not stored yet; trying on');
-    void storeLater(gateway, allowed, settled);
+    void storeLater(gateway, allowed, settled).finally(() => land(gateway, allowed));
     return 'outcome_unknown';
   }
 }
@@ -128,7 +155,7 @@ async function readOutcome(allowed: Allowed, answer: UpstreamAnswer, upstreamMs:
   if (answer.kind === 'not_sent') return { outcome: 'failed', upstreamMs, why: answer.code };
   if (answer.kind === 'unclear') return { outcome: 'outcome_unknown', upstreamMs, why: answer.code };
   const { status, body, headers } = answer;
-  const outcome = outcomeOfStatus(allowed.tool, status, answer.saysFailed);
+  const outcome = outcomeOfAnswer(allowed, answer);
   const contentType = headerOf(headers, 'content-type');
   const upstreamStatus = status;
   if (body instanceof Uint8Array) {
@@ -140,15 +167,6 @@ async function readOutcome(allowed: Allowed, answer: UpstreamAnswer, upstreamMs:
   const answerKept: StoredAnswer = { kind: 'tombstone', status };
   if (ended !== undefined) return { outcome: 'outcome_unknown', upstreamMs, upstreamStatus, why: ended };
   return { outcome, upstreamMs, upstreamStatus, answer: answerKept };
-}
-
-/** Statuses below 500 that do not say that nothing was done. */
-const UNCLEAR_STATUSES: ReadonlySet<number> = new Set([408, 409, 425, 429]);
-
-function outcomeOfStatus(_tool: Tool, status: number, saysFailed: boolean | undefined): CallOutcome {
-  if (saysFailed !== undefined) return saysFailed ? 'failed' : 'ran';
-  if (status < 400) return 'ran';
-  return status < 500 && !UNCLEAR_STATUSES.has(status) ? 'failed' : 'outcome_unknown';
 }
 
 function keepAnswer(allowed: Allowed, status: number, contentType: string | undefined, body: Uint8Array): StoredAnswer {
@@ -165,13 +183,6 @@ function endOf(body: Readable): Promise<string | undefined> {
     body.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? 'stream_broken'));
     body.once('close', () => resolve(body.readableEnded ? undefined : 'stream_broken'));
   });
-}
-
-function headerOf(headers: readonly string[], name: string): string | undefined {
-  for (let i = 0; i + 1 < headers.length; i += 2) {
-    if (headers[i]?.toLowerCase() === name) return headers[i + 1];
-  }
-  return undefined;
 }
 
 function withoutHeader(headers: readonly string[], name: string): readonly string[] {

@@ -45,10 +45,9 @@ export function parseResult(body: Uint8Array, contentType: string | undefined): 
 const MAX_FIELDS = 64;
 const MAX_FIELD_DEPTH = 4;
 
-/** The members of a result that the tool's result schema declares, by dotted path. */
+/** The members of a result that are kept as digests, by dotted path. */
 function* declaredFields(tool: Tool, value: JsonValue): Generator<readonly [string, JsonValue]> {
-  const schema = tool.result;
-  if (schema === undefined) return;
+  if (tool.result === undefined && tool.watched.length === 0) return;
   let left = MAX_FIELDS;
   const waiting: { readonly path: string; readonly value: JsonValue; readonly depth: number }[] = [
     { path: '', value, depth: 0 },
@@ -57,10 +56,17 @@ function* declaredFields(tool: Tool, value: JsonValue): Generator<readonly [stri
     if (typeof next.value !== 'object' || next.value === null || Array.isArray(next.value)) continue;
     for (const [name, member] of Object.entries(next.value)) {
       const path = next.path === '' ? name : `${next.path}.${name}`;
-      if (!schema.declares(path)) continue;
+      if (!isKept(tool, path)) continue;
       if (left-- === 0) return;
       yield [path, member];
       if (next.depth < MAX_FIELD_DEPTH) waiting.push({ path, value: member, depth: next.depth + 1 });
     }
   }
+}
+
+/** What the result schema declares, and what rules of the config name: an order rule may bind a field that no schema declares. */
+function isKept(tool: Tool, path: string): boolean {
+  return (
+    tool.result?.declares(path) === true || tool.watched.some((name) => name === path || name.startsWith(`${path}.`))
+  );
 }

@@ -1,81 +1,65 @@
 import { Readable } from 'node:stream';
-import { canonicalize } from '../../receipts/canonical.ts';
-import { parseJson } from '../../receipts/json.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import type { CallOutcome, EnforceAnswer, EnforceRequest } from '../exchange.ts';
+import type { CallOutcome, EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClaimRecord } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
-import { isResendSafe, LEASE_MS } from './claims.ts';
+import { claimedCall, type Resent } from './claimed-call.ts';
+import { isResendSafe } from './claims.ts';
 import { forward } from './forward.ts';
-import { type ReadCall, readCall } from './read-call.ts';
+
+/** Why a call was not sent again: it might do more than the first send did, or somebody else has its claim by now. */
+export type NotResent = { readonly kind: 'unsafe' } | { readonly kind: 'moved' };
 
 /**
  * Sends a claimed call again, under the same claim and with the same key, where that can do no more than the first send
- * did. `unsafe` where it could, or where the claim is somebody else's by now; nothing is sent then.
+ * did. Nothing is sent where it could, or where the claim is somebody else's by now.
  */
-export async function resend(gateway: Gateway, claim: ClaimRecord): Promise<CallOutcome | 'unsafe'> {
+export async function resend(gateway: Gateway, claim: ClaimRecord): Promise<CallOutcome | 'unsafe' | 'moved'> {
   const sent = await resendCall(gateway, claim);
-  if (sent === 'unsafe' || sent.kind !== 'forwarded') return 'unsafe';
-  if (sent.answer.kind === 'answer' && sent.answer.body instanceof Readable) sent.answer.body.resume();
+  if (sent.kind === 'unsafe' || sent.kind === 'moved') return sent.kind;
+  if (sent.kind !== 'forwarded') return 'outcome_unknown';
+  drain(sent);
   return sent.outcome;
 }
 
-/** As `resend`, with the backend's answer. */
-export async function resendCall(gateway: Gateway, claim: ClaimRecord): Promise<EnforceAnswer | 'unsafe'> {
-  const allowed = await retake(gateway, claim);
-  return allowed === undefined ? 'unsafe' : forward(gateway, allowed);
-}
-
-async function retake(gateway: Gateway, claim: ClaimRecord): Promise<Allowed | undefined> {
-  const { loaded } = gateway;
-  const tool = loaded.catalogue.tools.get(claim.tool);
+/** As `resend`, with the backend's answer, for the request that repeats the call. */
+export async function resendCall(
+  gateway: Gateway,
+  claim: ClaimRecord,
+  resent?: Resent,
+): Promise<EnforceAnswer | NotResent> {
+  const tool = gateway.loaded.catalogue.tools.get(claim.tool);
   const session = await gateway.store.findSessionById(claim.sid);
-  if (tool === undefined || session === undefined || claim.request === undefined || !isResendSafe(tool))
-    return undefined;
-  const now = gateway.now();
-  const taken = { owner: gateway.replica, leaseUntilMs: now + LEASE_MS, atMs: now } as const;
-  const from = [claim.state];
-  const result = await gateway.commit([{ op: 'retake_claim', link: claim.link, fence: claim.fence, from, ...taken }]);
-  if (!result.ok) return undefined;
-  const { run, undoes, link, step, agent, sid } = claim;
-  return {
-    kind: 'allowed',
-    read: readAgain(gateway, claim, session.session),
-    tool,
-    place: {
-      key: { issuer: session.issuer, caller: session.caller, session: session.session },
-      sid,
-      step,
-      link,
-      agent,
-      own: session.issuer === loaded.issuer,
-      ...(run === undefined ? {} : { run }),
-      ...(undoes === undefined ? {} : { undoes }),
-    },
-    claim: { ...claim, state: 'sending', fence: claim.fence + 1, owner: gateway.replica },
-    unwaited: false,
+  if (tool === undefined || session === undefined || claim.request === undefined || !isResendSafe(tool)) {
+    return { kind: 'unsafe' };
+  }
+  const { link, fence } = claim;
+  const atMs = gateway.now();
+  const taken = { owner: gateway.replica, leaseUntilMs: atMs + gateway.leaseMs, atMs } as const;
+  gateway.flights.begin(link);
+  try {
+    const result = await gateway.commit([{ op: 'retake_claim', link, fence, from: [claim.state], ...taken }]);
+    if (!result.ok) {
+      gateway.flights.end(link);
+      return { kind: 'moved' };
+    }
+  } catch (error) {
+    gateway.flights.end(link);
+    throw error;
+  }
+  const { settledAtMs: _settled, why: _why, ...open } = claim;
+  const retaken: ClaimRecord = {
+    ...open,
+    state: 'sending',
+    fence: fence + 1,
+    owner: gateway.replica,
+    runBy: 'gateway',
   };
+  const allowed: Allowed = claimedCall(gateway, retaken, tool, session, resent);
+  return forward(gateway, allowed);
 }
 
-/** The call of a claim, read again from what the claim kept of it. */
-function readAgain(gateway: Gateway, claim: ClaimRecord, session: string): ReadCall {
-  const args = parseJson(claim.request ?? '{}');
-  const request: EnforceRequest = {
-    caller: { name: claim.caller, host: true, agents: new Set([claim.agent]) },
-    tool: claim.tool,
-    arguments: asObject(args),
-    members: { session, agent: claim.agent, origins: {}, turns: [], labels: {}, context: {} },
-    byReceipt: true,
-    purpose: 'forward',
-    via: 'engine',
-    wantEntry: false,
-    passedHeaders: [],
-  };
-  return { ...readCall(gateway.loaded, request), canonical: canonicalize(args) };
-}
-
-function asObject(value: JsonValue): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
-  throw new Error('a claim keeps arguments that are no object');
+/** Reads a streamed answer to its end where nobody else does: only then is its outcome known. */
+export function drain({ answer }: Extract<EnforceAnswer, { readonly kind: 'forwarded' }>): void {
+  if (answer.kind === 'answer' && answer.body instanceof Readable) answer.body.resume();
 }

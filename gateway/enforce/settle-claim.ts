@@ -1,118 +1,99 @@
+import { mayFollow } from '../../receipts/history-reports.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import type { OutcomeEvent } from '../audit/events.ts';
+import type { CallOutcome } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
+import { effectsOf } from '../runs/outcome-effects.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
-import type { Session } from '../sessions.ts';
-import type { ClaimRecord, Operation, SessionKey, StepRecord } from '../store/port.ts';
-import { parseResult, type ReadResult, readResult } from './read-result.ts';
-import { outcomeOf, readBody } from './step-facts.ts';
-import { endHolds } from './usage.ts';
-import { watchAnswer } from './watched.ts';
+import type { ClaimRecord, Operation, SessionRecord } from '../store/port.ts';
+import { claimedCall, placeOfClaim } from './claimed-call.ts';
+import { parseResult } from './read-result.ts';
+import { claimEnds, settle } from './settle.ts';
+import { outcomeOf } from './step-facts.ts';
 
-/** What settled a claim whose outcome was unknown. */
-export interface ClaimSettlement {
-  readonly outcome: 'ran' | 'failed';
-  /** A code: how it became known. */
+/** What recovery, or a person, says of a claim that nobody is at work on. */
+export interface SettledByHand {
+  readonly outcome: CallOutcome;
+  /** A code, or a person's reason. */
   readonly why: string;
+  /** Name of the approver. */
+  readonly by?: string;
 }
 
 const MAX_ATTEMPTS = 20;
 
 /**
- * Settles a claim whose outcome was unknown: its step is reported, what it reserved settled or released, and of a kept
- * answer read what an answer that came in time would have given. False where somebody else settled it before. Throws
- * `StoreFault` where the store is away.
+ * Settles a claim whose call is not on its way: the report in the history, the claim's end with what it holds, what
+ * follows for its run, and the audit line, in one commit. Resolves with whether it was stored: not where somebody else
+ * took the claim or settled it. Throws `StoreFault`.
  */
-export async function settleUnknown(
+export async function settleClaim(gateway: Gateway, claim: ClaimRecord, settled: SettledByHand): Promise<boolean> {
+  const tool = gateway.loaded.catalogue.tools.get(claim.tool);
+  const session = await gateway.store.findSessionById(claim.sid);
+  if (session === undefined) return (await gateway.commit(claimEnds(gateway, claim, settled))).ok;
+  if (tool === undefined) return settleLost(gateway, claim, session, settled);
+  return settle(gateway, claimedCall(gateway, claim, tool, session), { upstreamMs: 0, ...settled, ...keptBody(claim) });
+}
+
+/** The same for a call whose tool the catalogue has lost: nothing of it counts for rules any more. */
+function settleLost(
   gateway: Gateway,
   claim: ClaimRecord,
-  settlement: ClaimSettlement,
+  row: SessionRecord,
+  settled: SettledByHand,
 ): Promise<boolean> {
-  const found = await gateway.store.findSessionById(claim.sid);
-  if (found === undefined) throw new Error(`the session of a claim is gone: step ${claim.step} of ${claim.tool}`);
-  const key: SessionKey = found;
+  const { outcome, why, by } = settled;
+  const { key, step, run, undoes } = placeOfClaim(gateway, claim, row);
+  const of = { ...(run === undefined ? {} : { run }), ...(undoes === undefined ? {} : { undoes }) };
   return gateway.sessions.inLine(key, async () => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const settled = await settleOnce(gateway, key, claim, settlement);
-      if (settled !== 'moved') return settled;
+      const session = await gateway.sessions.find(key);
+      if (session === undefined) return false;
+      const [known] = await gateway.store.findSteps(claim.sid, [step]);
+      const said = outcomeOf(known?.outcome);
+      const quiet = said !== undefined && !mayFollow(said, outcome);
+      const own: StepReport = { step, tool: undefined, before: said, after: outcome, believed: true, quiet, ...of };
+      const effects = await effectsOf(gateway, session, { step, tool: undefined, outcome, late: true, ...of });
+      const change = applyReports(session, [own, ...effects.reports], effects.alsoChange);
+      const line = gateway.audit.prepare({
+        event: 'outcome',
+        ...(by === undefined ? { by: 'gateway' } : { by: 'approver', approver: by }),
+        outcome,
+        why,
+        tool: claim.tool,
+        agent: claim.agent,
+        caller: claim.caller,
+        session: key.session,
+        step,
+        ...of,
+      });
+      const lines = [...effects.lines, line];
+      const operations: readonly Operation[] = [
+        ...change.operations,
+        ...claimEnds(gateway, claim, settled),
+        ...effects.operations,
+        ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
+      ];
+      const result = await gateway.commit(operations);
+      if (result.ok) {
+        gateway.sessions.keep(change.record, session);
+        gateway.undoWork.ring();
+        for (const stored of lines) await gateway.audit.write(stored);
+        return true;
+      }
+      for (const unwritten of lines) gateway.audit.abandon(unwritten);
+      if (result.conflict === 'claim_fenced') return false;
       gateway.sessions.forget(key);
     }
-    throw new Error(`the outcome of step ${claim.step} of ${key.session} could not be stored for other calls`);
+    throw new Error(`the outcome of step ${step} of ${key.session} could not be stored for other calls`);
   });
 }
 
-async function settleOnce(
-  gateway: Gateway,
-  key: SessionKey,
-  claim: ClaimRecord,
-  { outcome, why }: ClaimSettlement,
-): Promise<boolean | 'moved'> {
-  const session = await gateway.sessions.find(key);
-  if (session === undefined) throw new Error(`the session of a claim is gone: ${key.session}`);
-  // A receipt of another issuer's has no step here: only its claim is settled.
-  const [step] = await gateway.store.findSteps(claim.sid, [claim.step]);
-  const own = step?.link === claim.link ? step : undefined;
-  const result = outcome === 'ran' ? answerOf(claim) : undefined;
-  const change =
-    own === undefined
-      ? { record: session.record, operations: [] }
-      : applyReports(session, [reportOf(gateway, session, own, outcome, result)]);
-  const line = gateway.audit.prepare(eventOf(key, claim, outcome, why));
-  const { link, fence, tool: toolId, sid } = claim;
-  const watched = { sid, step: claim.step, toolId, arguments: argumentsOf(claim) };
-  const operations: readonly Operation[] = [
-    ...change.operations,
-    { op: 'move_claim', link, fence, from: ['outcome_unknown'], to: outcome, why, atMs: gateway.now() },
-    ...endHolds(gateway.loaded, toolId, link, outcome),
-    ...(own === undefined || outcome !== 'ran'
-      ? []
-      : watchAnswer(gateway.loaded, result === undefined ? watched : { ...watched, result })),
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
-  ];
-  const committed = await gateway.commit(operations);
-  if (!committed.ok) {
-    gateway.audit.abandon(line);
-    return committed.conflict === 'claim_fenced' ? false : 'moved';
-  }
-  if (own !== undefined) gateway.sessions.keep(change.record, session);
-  gateway.audit
-    .write(line)
-    .catch((error: unknown) => gateway.log.error({ err: error }, 'an outcome is not logged yet'));
-  return true;
-}
-
-function reportOf(
-  gateway: Gateway,
-  session: Session,
-  record: StepRecord,
-  outcome: 'ran' | 'failed',
-  result: JsonValue | undefined,
-): StepReport {
-  const body = readBody(record);
-  const tool = gateway.loaded.catalogue.tools.get(body.tool);
-  const { run, undoes } = body;
-  return {
-    step: record.step,
-    tool,
-    before: outcomeOf(record.outcome),
-    after: outcome,
-    believed: true,
-    ...(run === undefined ? {} : { run }),
-    ...(undoes === undefined ? {} : { undoes }),
-    ...(tool === undefined || result === undefined ? {} : read(gateway, session, record, tool, result)),
-  };
-}
-
-function read(
-  gateway: Gateway,
-  session: Session,
-  record: StepRecord,
-  tool: NonNullable<StepReport['tool']>,
-  result: JsonValue,
-): ReadResult {
-  const bound = record.undoArguments === undefined ? {} : asObject(parseJson(record.undoArguments));
-  return readResult(gateway, session, { step: record.step, tool, boundArguments: bound }, result);
+/** What the backend said when the call was made counts as its answer once it is known that the call ran. */
+function keptBody({ answer }: ClaimRecord): { readonly body?: Uint8Array; readonly contentType?: string } {
+  if (answer?.kind !== 'kept' || answer.status >= 400) return {};
+  const { body, contentType } = answer;
+  return contentType === undefined ? { body } : { body, contentType };
 }
 
 /** The answer that the backend gave when the call was made, where it was kept and is JSON. */
@@ -122,25 +103,7 @@ export function answerOf(claim: ClaimRecord): JsonValue | undefined {
 
 /** The arguments of a claimed call; none where they are no longer kept. */
 export function argumentsOf(claim: ClaimRecord): JsonObject {
-  return claim.request === undefined ? {} : asObject(parseJson(claim.request));
-}
-
-function eventOf(key: SessionKey, claim: ClaimRecord, outcome: 'ran' | 'failed', why: string): OutcomeEvent {
-  return {
-    event: 'outcome',
-    by: 'gateway',
-    outcome,
-    why,
-    tool: claim.tool,
-    agent: claim.agent,
-    caller: claim.caller,
-    session: key.session,
-    step: claim.step,
-    ...(claim.run === undefined ? {} : { run: claim.run }),
-  };
-}
-
-function asObject(value: JsonValue): JsonObject {
+  const value = claim.request === undefined ? {} : parseJson(claim.request);
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
   throw new Error('arguments in the store are no object');
 }

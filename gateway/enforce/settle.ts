@@ -1,101 +1,120 @@
 import type { Tool } from '../../policy/tool.ts';
 import { resultBytesDigest } from '../../receipts/digest.ts';
+import type { Outcome } from '../../receipts/history.ts';
+import { mayFollow } from '../../receipts/history-reports.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import type { OutcomeEvent } from '../audit/events.ts';
-import { compensatedBy } from '../compensated-step.ts';
-import type { CallOutcome } from '../exchange.ts';
+import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
+import { type Effects, effectsOf, NO_EFFECTS } from '../runs/outcome-effects.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
-import type { ClaimRecord, Operation, StoredAnswer } from '../store/port.ts';
+import type { ClaimRecord, Operation } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
 import { parseResult, type ReadResult, readResult } from './read-result.ts';
-import { readBody } from './step-facts.ts';
+import { settleRide } from './ride-along.ts';
+import { outcomeEvent, type Settled } from './settled.ts';
+import { outcomeOf, readBody } from './step-facts.ts';
 import { bindArguments } from './undo-arguments.ts';
 import { endHolds, restoreSpend } from './usage.ts';
 import { watchAnswer } from './watched.ts';
-
-/** What became of a sent call, as its answer says. */
-export interface Settled {
-  readonly outcome: CallOutcome;
-  /** The whole body, where it was read. */
-  readonly body?: Uint8Array;
-  readonly contentType?: string;
-  readonly answer?: StoredAnswer;
-  readonly upstreamStatus?: number;
-  readonly upstreamMs: number;
-  /** A code: why it failed or is unknown. */
-  readonly why?: string;
-  /** How many records of the answer a filter held back. */
-  readonly heldBack?: number;
-}
 
 const MAX_ATTEMPTS = 20;
 
 /**
  * Stores what became of an allowed call: the report on its step, what later rules read of the result, what an undo
- * binds, the claim's end. Tries again while other calls of the session come first; throws `StoreFault` where the store is away.
+ * binds, the claim's end, and what follows for its run. Tries again while other calls of the session come first; throws
+ * `StoreFault` where the store is away. Resolves with whether it was stored: not where the claim is somebody else's.
  */
-export async function settle(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<void> {
-  const { key } = allowed.place;
-  await gateway.sessions.inLine(key, async () => {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const session = await gateway.sessions.find(key);
-      if (session === undefined) throw new Error(`the session of a call that was sent is gone: ${key.session}`);
-      const change = allowed.place.own
-        ? applyReports(session, await reportsOf(gateway, session, allowed, settled))
-        : { record: session.record, operations: [] };
-      const line = gateway.audit.prepare(outcomeEvent(allowed, settled));
-      const operations: readonly Operation[] = [
-        ...change.operations,
-        ...claimEnd(gateway, allowed, settled),
-        ...endHolds(allowed.read.loaded, allowed.tool.id, allowed.place.link, settled.outcome),
-        ...(await restoredBy(gateway, allowed, settled)),
-        ...watchedOf(allowed, settled),
-        { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
-      ];
-      if (allowed.unwaited && gateway.storeIsUp()) gateway.commitLater(operations);
-      else {
-        const result = await gateway.commit(operations);
-        if (!result.ok) {
-          gateway.audit.abandon(line);
-          // Whoever took the claim over says what became of it.
-          if (result.conflict === 'claim_fenced') return;
-          gateway.sessions.forget(key);
-          continue;
-        }
+export async function settle(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<boolean> {
+  if (allowed.unwaited) {
+    await settleRide(gateway, allowed, settled);
+    return true;
+  }
+  return gateway.sessions.inLine(allowed.place.key, () => settleInLine(gateway, allowed, settled));
+}
+
+async function settleInLine(gateway: Gateway, given: Allowed, settled: Settled): Promise<boolean> {
+  const { key } = given.place;
+  let allowed = given;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    const session = await gateway.sessions.find(key);
+    if (session === undefined) throw new Error(`the session of a call that was sent is gone: ${key.session}`);
+    const effects = await effectsOfCall(gateway, session, allowed, settled);
+    const change = allowed.place.own
+      ? applyReports(session, await reportsOf(gateway, session, allowed, settled, effects), effects.alsoChange)
+      : { record: session.record, operations: [] };
+    const line = gateway.audit.prepare(outcomeEvent(allowed, settled));
+    const lines = [...effects.lines, line];
+    const operations: readonly Operation[] = [
+      ...change.operations,
+      ...claimEnd(gateway, allowed, settled),
+      ...endHolds(allowed.read.loaded, allowed.tool.id, allowed.place.link, settled.outcome),
+      ...(await restoredBy(gateway, allowed, settled)),
+      ...watchedOf(allowed, settled),
+      ...effects.operations,
+      ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
+    ];
+    const committing = gateway.commit(operations);
+    if (effects.failsRun) faultPoint('marking-run-failed');
+    const result = await committing;
+    if (!result.ok) {
+      for (const unwritten of lines) gateway.audit.abandon(unwritten);
+      if (result.conflict === 'claim_fenced') {
+        const late = await takenOver(gateway, allowed, settled);
+        if (late === undefined) return false;
+        allowed = late;
       }
-      gateway.sessions.keep(change.record, session);
-      gateway.metrics.settled(allowed.tool.id, settled.outcome);
-      // The store has the outcome and its line; the log catches up by itself where it cannot be written now.
-      gateway.audit
-        .write(line)
-        .catch((error: unknown) => gateway.log.error({ err: error }, 'an outcome is not logged yet'));
-      return;
+      gateway.sessions.forget(key);
+      continue;
     }
-    throw new Error(`the outcome of step ${allowed.place.step} of ${key.session} could not be stored for other calls`);
+    gateway.sessions.keep(change.record, session);
+    gateway.metrics.settled(allowed.tool.id, settled.outcome);
+    if (effects.operations.length > 0) gateway.undoWork.ring();
+    // The store has the outcome and its line; the log catches up by itself where it cannot be written now.
+    for (const stored of lines) {
+      gateway.audit
+        .write(stored)
+        .catch((error: unknown) => gateway.log.error({ err: error }, 'an outcome is not logged yet'));
+    }
+    return true;
+  }
+  throw new Error(`the outcome of step ${given.place.step} of ${key.session} could not be stored for other calls`);
+}
+
+/**
+ * Somebody took the claim over from an owner that was silent too long. Whoever has it now says what became of it; only
+ * where that was "nobody knows" is what this owner saw still worth something, under the fence of today.
+ */
+async function takenOver(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<Allowed | undefined> {
+  const { claim, place } = allowed;
+  const now = claim === undefined ? undefined : await gateway.store.findClaim({ link: claim.link });
+  gateway.log.warn({ session: place.key.session, step: place.step, state: now?.state }, 'a claim was taken over');
+  if (now?.state !== 'outcome_unknown' || now.fence === claim?.fence || settled.outcome === 'outcome_unknown') {
+    return undefined;
+  }
+  return { ...allowed, claim: now, again: true };
+}
+
+function effectsOfCall(gateway: Gateway, session: Session, allowed: Allowed, settled: Settled): Promise<Effects> {
+  const { place, tool } = allowed;
+  if (!place.own || isUntold(allowed, settled)) return Promise.resolve(NO_EFFECTS);
+  const { step, run, undoes } = place;
+  return effectsOf(gateway, session, {
+    step,
+    tool,
+    outcome: settled.outcome,
+    late: allowed.again === true,
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
   });
 }
 
-function outcomeEvent(allowed: Allowed, settled: Settled): OutcomeEvent {
-  const { place, read, tool } = allowed;
-  const { outcome, upstreamMs, upstreamStatus, why } = settled;
-  return {
-    event: 'outcome',
-    by: 'gateway',
-    outcome,
-    tool: tool.id,
-    agent: place.agent,
-    caller: read.request.caller.name,
-    session: place.key.session,
-    step: place.step,
-    latency: { upstream: upstreamMs },
-    ...(read.request.route === undefined ? {} : { route: read.request.route }),
-    ...(place.run === undefined ? {} : { run: place.run }),
-    ...(upstreamStatus === undefined ? {} : { upstream_status: upstreamStatus }),
-    ...(why === undefined ? {} : { why }),
-    ...(settled.heldBack === undefined ? {} : { held_back: settled.heldBack }),
-  };
+/**
+ * A receipt whose call certainly was not sent may be sent again (docs/formats.md, "Receipts"): nothing is reported, since
+ * nothing could follow a `failed`.
+ */
+function isUntold({ receipt, place }: Allowed, { outcome, answer, by }: Settled): boolean {
+  return receipt !== undefined && place.undoes === undefined && outcome === 'failed' && answer === undefined && !by;
 }
 
 /** The claim of a call that nothing was sent for is let go, and its step reported failed. Logs where even that cannot be stored. */
@@ -112,21 +131,25 @@ async function reportsOf(
   session: Session,
   allowed: Allowed,
   settled: Settled,
+  effects: Effects,
 ): Promise<readonly StepReport[]> {
+  if (isUntold(allowed, settled)) return [];
   const { place, tool, read } = allowed;
   const { run, undoes, step } = place;
+  const [known] = allowed.again === true ? await gateway.store.findSteps(place.sid, [step]) : [];
+  const said = outcomeOf(known?.outcome);
   const own: StepReport = {
     step,
     tool,
-    before: undefined,
+    before: known?.seen === true ? said : undefined,
     after: settled.outcome,
     believed: true,
+    quiet: said !== undefined && !mayFollow(said, settled.outcome),
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
     ...(settled.outcome === 'ran' ? readAnswer(gateway, session, step, tool, read.call.arguments, settled) : {}),
   };
-  if (undoes === undefined || settled.outcome !== 'ran') return [own];
-  return [own, ...(await compensatedBy(gateway, session, undoes))];
+  return [own, ...effects.reports];
 }
 
 /** What of a whole answer is kept for later rules; nothing where it was streamed past. */
@@ -145,24 +168,39 @@ function readAnswer(
   return readResult(gateway, session, { step, tool, boundArguments: bindArguments(tool, args) }, value);
 }
 
-function claimEnd(gateway: Gateway, allowed: Allowed, settled: Settled): readonly Operation[] {
-  const { claim, place } = allowed;
-  const undone: Operation[] = [];
-  const { undoes } = place;
-  if (undoes !== undefined && settled.outcome === 'failed') {
-    undone.push({ op: 'mark_undo', sid: place.sid, step: undoes, undoAllowed: false });
-  }
-  return claim === undefined ? undone : [...undone, ...claimMoves(gateway, claim, settled)];
+function claimEnd(gateway: Gateway, { claim }: Allowed, settled: Settled): readonly Operation[] {
+  return claim === undefined ? [] : claimMoves(gateway, claim, settled);
 }
 
-function claimMoves(gateway: Gateway, claim: ClaimRecord, settled: Settled): readonly Operation[] {
+/** What of a claim's end an outcome takes: the claim and what it holds. */
+export function claimEnds(
+  gateway: Gateway,
+  claim: ClaimRecord,
+  settled: Pick<Settled, 'outcome' | 'why'>,
+): readonly Operation[] {
+  return [...claimMoves(gateway, claim, settled), ...endHolds(gateway.loaded, claim.tool, claim.link, settled.outcome)];
+}
+
+/** The end of a claim by the report of whoever ran the call itself; not of what it holds. What was undone since had run. */
+export function reportedMoves(gateway: Gateway, claim: ClaimRecord, outcome: Outcome): readonly Operation[] {
+  if (claim.state === 'ran' || claim.state === 'failed') return [];
+  const to = outcome === 'compensated' ? 'ran' : outcome;
+  if (to === 'outcome_unknown' && claim.state === to) return [];
+  return claimMoves(gateway, claim, { outcome: to });
+}
+
+function claimMoves(
+  gateway: Gateway,
+  claim: ClaimRecord,
+  settled: Pick<Settled, 'outcome' | 'answer' | 'why'>,
+): readonly Operation[] {
   const { link, fence } = claim;
   const { outcome, answer, why } = settled;
   const moved: Operation = {
     op: 'move_claim',
     link,
     fence,
-    from: ['claimed', 'sending'],
+    from: claim.state === 'outcome_unknown' ? ['outcome_unknown'] : ['claimed', 'sending'],
     to: outcome,
     atMs: gateway.now(),
     ...(answer === undefined ? {} : { answer }),

@@ -1,9 +1,9 @@
 import type { Confirmation, Snapshot, StepFacts } from '../../policy/call.ts';
 import type { SessionView } from '../../policy/session.ts';
 import { argumentsDigest, originsDigest } from '../../receipts/digest.ts';
-import type { HistoryFault } from '../../receipts/history.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Session } from '../sessions.ts';
+import type { InSession } from './append.ts';
 import { presentedConfirmation } from './confirmations.ts';
 import type { ReadCall } from './read-call.ts';
 import { namedSteps, stepFactsOf } from './step-facts.ts';
@@ -16,11 +16,11 @@ const NO_STEPS: ReadonlyMap<number, StepFacts> = new Map();
 export async function takeSnapshot(
   gateway: Gateway,
   read: ReadCall,
-  session: Session,
+  opened: InSession,
   view: SessionView,
-  fault: HistoryFault | undefined,
 ): Promise<Snapshot> {
   const { loaded } = read;
+  const { session, fault } = opened;
   const { record, nonce } = session;
   const confirmation =
     read.request.members.confirmation === undefined ? undefined : await presentedConfirmation(gateway, read);
@@ -34,7 +34,7 @@ export async function takeSnapshot(
       head: record.head,
       ...(fault === undefined ? {} : { fault: { fault: fault.fault, entry: fault.entry } }),
     },
-    steps: await readSteps(gateway, read, session),
+    steps: withAdopted(await readSteps(gateway, read, session), opened),
     policy: loaded.policy,
     digests: {
       arguments: argumentsDigest(gateway.crypto, nonce, read.canonical),
@@ -52,6 +52,20 @@ export async function takeSnapshot(
 /** The snapshot with a confirmation that was found for the call rather than presented with it. */
 export function withConfirmation(snapshot: Snapshot, confirmation: Confirmation): Snapshot {
   return { ...snapshot, confirmation };
+}
+
+/** The steps with what the carried history newly says, which the commit of this very call stores. */
+function withAdopted(steps: ReadonlyMap<number, StepFacts>, opened: InSession): ReadonlyMap<number, StepFacts> {
+  const { adopted, adoptedTool, believed } = opened;
+  if (adopted === undefined || !believed || steps.size === 0) return steps;
+  const changed = new Map(steps);
+  const own = changed.get(adopted.step);
+  if (own !== undefined) changed.set(adopted.step, { ...own, outcome: adopted.outcome });
+  const undone = adoptedTool?.undoes === undefined ? undefined : changed.get(adoptedTool.undoes);
+  if (undone === undefined) return changed;
+  if (adopted.outcome === 'failed') changed.set(undone.step, { ...undone, undoAllowed: false });
+  if (adopted.outcome === 'ran') changed.set(undone.step, { ...undone, outcome: 'compensated' });
+  return changed;
 }
 
 async function readSteps(gateway: Gateway, read: ReadCall, session: Session): Promise<ReadonlyMap<number, StepFacts>> {

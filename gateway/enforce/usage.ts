@@ -33,7 +33,7 @@ export async function readUsage(gateway: Gateway, read: ReadCall, session: strin
 }
 
 /** Settled and held amounts by bucket, as one decimal text; a bucket that nothing was counted in has 0. */
-export async function countBuckets(store: Store, buckets: readonly Bucket[]): Promise<ReadonlyMap<string, string>> {
+async function countBuckets(store: Store, buckets: readonly Bucket[]): Promise<ReadonlyMap<string, string>> {
   const counted = new Map<string, string>();
   const fixed = buckets.filter(({ sinceMs }) => sinceMs === undefined).map(({ name }) => name);
   if (fixed.length > 0) {

@@ -48,47 +48,58 @@ export function readBody(exchange: EdgeExchange, maxBytes: number): Promise<Body
 }
 
 /**
- * Checks that a body is JSON in UTF-8 and not compressed, and nothing that merely looks like it. Answers the fault.
+ * Checks that a body is of a media type, in UTF-8 and not compressed, and nothing that merely looks like it. Answers the
+ * fault.
+ * @param media Media types that are taken, lower case and without parameters; the first is named to whoever sends another.
  */
-function checkJsonBody(exchange: EdgeExchange): Problem | undefined {
+export function checkBodyType(exchange: EdgeExchange, media: readonly string[]): Problem | undefined {
   const encoding = exchange.header('content-encoding');
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     return fault('unsupported_media_type', 'a compressed body is not taken; send it without Content-Encoding');
   }
   const type = exchange.header('content-type');
-  if (type === 'application/json') return undefined;
+  const wanted = media[0] ?? '';
+  if (type === wanted) return undefined;
   if (type === undefined) {
-    return fault('unsupported_media_type', 'the body has no Content-Type; send `application/json`');
+    return fault('unsupported_media_type', `the body has no Content-Type; send \`${wanted}\``);
   }
-  if (isJsonUtf8(type)) return undefined;
-  return fault('unsupported_media_type', 'the body must be `application/json` in UTF-8; send it so');
+  if (isUtf8Of(type, media)) return undefined;
+  return fault('unsupported_media_type', `the body must be \`${wanted}\` in UTF-8; send it so`);
 }
 
 /**
- * Whether a Content-Type (RFC 9110 section 8.3.1) is `application/json`, with no parameter but a charset of UTF-8. A tab is
- * refused: some readers take what stands before it, others all of it.
+ * Whether a Content-Type (RFC 9110 section 8.3.1) is one of `media`, with no parameter but a charset of UTF-8, for multipart
+ * also its boundary. A tab is refused: some readers take what stands before it, others all of it.
  */
-function isJsonUtf8(type: string): boolean {
+function isUtf8Of(type: string, media: readonly string[]): boolean {
   if (type.includes('\t')) return false;
-  const [media, ...parameters] = type.toLowerCase().split(';');
-  if (media?.trim() !== 'application/json' || parameters.length > 1) return false;
-  const parameter = parameters[0]?.trim();
-  return parameter === undefined || parameter === 'charset=utf-8' || parameter === 'charset="utf-8"';
+  const [name = '', ...parameters] = type.toLowerCase().split(';');
+  const found = media.find((one) => one === name.trim());
+  if (found === undefined) return false;
+  const given = parameters.map((parameter) => parameter.trim());
+  const others = given.filter((parameter) => parameter !== 'charset=utf-8' && parameter !== 'charset="utf-8"');
+  const boundaries = found.startsWith('multipart/') ? 1 : 0;
+  const isBoundary = (parameter: string): boolean => parameter.startsWith('boundary=');
+  return given.length - others.length <= 1 && others.length === boundaries && others.every(isBoundary);
 }
 
 function tooLarge(maxBytes: number): Body {
   return { problem: fault('too_large', `the body is larger than the limit of ${maxBytes} bytes; send a smaller one`) };
 }
 
+const JSON_TYPES: readonly string[] = ['application/json'];
+
 /**
  * Reads a body of JSON whole, under the strict profile.
  * @param maxBytes More than this is `too_large`.
+ * @param media Media types of JSON that are taken.
  */
 export function readJsonBody(
   exchange: EdgeExchange,
   maxBytes: number,
+  media: readonly string[] = JSON_TYPES,
 ): Promise<{ readonly value: JsonValue } | { readonly problem: Problem }> {
-  const why = checkJsonBody(exchange);
+  const why = checkBodyType(exchange, media);
   if (why !== undefined) return Promise.resolve({ problem: why });
   const body = readBody(exchange, maxBytes);
   return body instanceof Promise ? body.then(readJson) : Promise.resolve(readJson(body));

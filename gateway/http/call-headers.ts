@@ -166,6 +166,16 @@ function readWant(value: string): boolean {
   return true;
 }
 
+/** The idempotency key in the value of its header; `undefined` where the value is none. */
+export function parseIdempotencyKey(value: string): string | undefined {
+  try {
+    return readKey(value);
+  } catch (error) {
+    if (error instanceof HeaderFault || error instanceof ParseError) return undefined;
+    throw error;
+  }
+}
+
 /**
  * An idempotency key: a structured-field string (draft-ietf-httpapi-idempotency-key-header-07 section 2.1), or the same text
  * without quotes, as many clients send it.

@@ -103,6 +103,17 @@ export function headerOf(request: IncomingMessage, name: string): string | undef
   return typeof value === 'string' ? value : undefined;
 }
 
+/** Every value of a header (lower-case name) as it came, in order: node:http keeps one of some and joins those of others. */
+export function headerValues(request: IncomingMessage, name: string): readonly string[] {
+  const values: string[] = [];
+  if (request.headers[name] === undefined) return values;
+  const raw = request.rawHeaders;
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    if ((raw[at] ?? '').toLowerCase() === name) values.push(raw[at + 1] ?? '');
+  }
+  return values;
+}
+
 /**
  * The lower-case names that a `Connection` header lists (RFC 9110 section 7.6.1): they belong to the connection too.
  */

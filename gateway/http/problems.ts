@@ -12,12 +12,13 @@ interface Fault {
  * Faults of a request or of what stands behind the gateway, as opposed to decisions about a call (policy/reasons.ts).
  * A code stands behind `urn:toolgate:` in the `type` of the answer (RFC 9457 section 3.1.1).
  */
-const FAULTS = {
+export const FAULTS = {
   bad_request: { status: 400, title: 'The request is malformed' },
   bad_target: { status: 400, title: 'The request target is not a plain path' },
   duplicate_header: { status: 400, title: 'A header that may stand once stands twice' },
   method_override: { status: 400, title: 'The method may not be overridden' },
   upgrade_refused: { status: 400, title: 'The connection cannot be upgraded here' },
+  ambiguous_path: { status: 400, title: 'The path could be meant for two tools' },
   body_not_expected: { status: 400, title: 'The method takes no body' },
   bad_json: { status: 400, title: 'The JSON of the request cannot be read' },
   bad_member: { status: 400, title: 'A member of the request cannot be read' },

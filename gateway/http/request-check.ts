@@ -12,6 +12,8 @@ export interface RequestRules {
   /** Characters of the request target at most. */
   readonly targetLength: number;
   readonly checkOrigin?: OriginCheck;
+  /** Whether a path may hold `;`. */
+  readonly takesMatrix?: (path: string) => boolean;
 }
 
 /** Methods that carry no body here (RFC 9110 sections 9.3.1 and 9.3.2: content has no defined meaning). */
@@ -56,5 +58,5 @@ export function checkRequest(
   if (BODILESS.has(method) && (coding !== undefined || (length !== undefined && length !== '0'))) {
     return { problem: fault('body_not_expected', `a ${method} request takes no body; leave it out`) };
   }
-  return parseTarget(request.url ?? '', rules.targetLength);
+  return parseTarget(request.url ?? '', rules.targetLength, rules.takesMatrix);
 }

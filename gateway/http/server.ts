@@ -28,6 +28,8 @@ export interface EdgeOptions {
   readonly timeouts?: Partial<EdgeTimeouts>;
   /** Looks at `Host` and `Origin` before anything else does. */
   readonly checkOrigin?: OriginCheck;
+  /** Whether a path may hold `;`; none may where it is absent. */
+  readonly takesMatrix?: (path: string) => boolean;
   /** Answers one request. A throw or a rejection is answered 500. */
   readonly handle: (exchange: EdgeExchange) => void | Promise<void>;
   /** Whether a path may be upgraded; nothing may where it is absent. */
@@ -82,6 +84,7 @@ class Edge implements EdgeServer {
       headers: limits.headers,
       targetLength: limits.targetLength,
       ...(options.checkOrigin === undefined ? {} : { checkOrigin: options.checkOrigin }),
+      ...(options.takesMatrix === undefined ? {} : { takesMatrix: options.takesMatrix }),
     };
     this.#context = {
       secure: options.tls !== undefined,

@@ -11,9 +11,14 @@ export interface Target {
 /**
  * Takes a request target apart. A path that two readers could read differently is refused rather than normalised: encoded
  * slashes, backslashes, dots, percent signs and controls, dot and empty segments, parameters behind `;`, fragments, and
- * bytes that are not UTF-8 once decoded. What is left matches a route letter by letter or not at all.
+ * bytes that are not UTF-8 once decoded. `takesMatrix` says of which paths `;` may be a part: whoever serves them reads it as
+ * an argument (OpenAPI's `matrix` style). What is left matches a route letter by letter or not at all.
  */
-export function parseTarget(target: string, maxLength: number): Target | { readonly problem: Problem } {
+export function parseTarget(
+  target: string,
+  maxLength: number,
+  takesMatrix?: (path: string) => boolean,
+): Target | { readonly problem: Problem } {
   if (target.length > maxLength) {
     return {
       problem: fault('target_too_long', `the request target is longer than ${maxLength} characters; shorten it`),
@@ -25,8 +30,13 @@ export function parseTarget(target: string, maxLength: number): Target | { reado
   const mark = target.indexOf('?');
   const path = mark === -1 ? target : target.slice(0, mark);
   const query = mark === -1 ? '' : target.slice(mark + 1);
-  const why = pathFault(path) ?? (query === '' ? undefined : queryFault(query));
+  const why = pathFault(path, takesMatrix) ?? (query === '' ? undefined : queryFault(query));
   return why === undefined ? { path, query } : refuse(why);
+}
+
+/** Some readers cut `..;x` down to `..`. */
+function isDots(text: string): boolean {
+  return text === '.' || text === '..';
 }
 
 const SLASH = 0x2f;
@@ -36,7 +46,7 @@ const DOT = 0x2e;
 /** Decoded bytes that an encoded path may not hold beside controls: `% . / ; \`. */
 const NEVER_ENCODED: ReadonlySet<number> = new Set([PERCENT, DOT, SLASH, 0x3b, 0x5c]);
 
-function pathFault(path: string): string | undefined {
+function pathFault(path: string, takesMatrix: ((path: string) => boolean) | undefined): string | undefined {
   let segment = 1;
   let high = false;
   for (let at = 1; at <= path.length; at += 1) {
@@ -56,8 +66,11 @@ function pathFault(path: string): string | undefined {
       if (NEVER_ENCODED.has(byte)) return 'it holds an encoded slash, backslash, dot, semicolon or percent sign';
       if (byte >= 0x80) high = true;
       at += 2;
-    } else if (code === 0x5c || code === 0x3b || code === 0x23) {
-      return 'it holds a backslash, a semicolon or a number sign';
+    } else if (code === 0x5c || code === 0x23) {
+      return 'it holds a backslash or a number sign';
+    } else if (code === 0x3b) {
+      if (takesMatrix?.(path) !== true) return 'it holds a semicolon';
+      if (isDots(path.slice(segment, at))) return 'it holds a dot segment';
     } else if (code <= 0x20 || code >= 0x7f) {
       return 'it holds a character that must be percent-encoded';
     }

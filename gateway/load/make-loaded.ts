@@ -10,6 +10,7 @@ import type { Config } from '../config/config.ts';
 import type { Upstream } from '../exchange.ts';
 import type { Loaded } from '../loaded.ts';
 import { makeRulePart } from './conditions.ts';
+import { readFailedWhen } from './failed-when.ts';
 import { makeIssuers } from './issuers.ts';
 import { makeRulebookPart } from './rulebook.ts';
 import { unwatchedReads } from './unwatched.ts';
@@ -65,6 +66,8 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     mcp: { listed: built.listed, routes: new Map(built.routes.map((route) => [route.name, route])) },
     verifyOf: verifying(built),
     timeoutMs: timeouts(built),
+    retryAttempts: (tool) => built.settings.get(tool.id)?.retryAttempts ?? config.retry.attempts,
+    failedWhen: readFailedWhen(built),
     idempotencyRequired: new Set([...built.settings.values()].filter((s) => s.idempotencyRequired).map((s) => s.id)),
     conditions: rules.rules.gate,
     rulebook: rulebook.gate,

@@ -6,6 +6,7 @@ import type { Route, RouteContext } from '../routes/route-table.ts';
 export class McpRoute implements Route {
   readonly name: string;
   readonly path: string;
+  readonly takesMatrix = false;
 
   constructor(name: string, path: string) {
     this.name = name;
@@ -23,6 +24,7 @@ export class McpRoute implements Route {
 export class McpEndpoints implements Route {
   readonly name = 'mcp';
   readonly path = '/mcp';
+  readonly takesMatrix = false;
 
   async handle(exchange: EdgeExchange, { mcp, authenticate }: RouteContext): Promise<void> {
     const [, , server, ...more] = exchange.path.split('/');

@@ -20,8 +20,8 @@ export interface ProviderOptions {
 /** Finds the tools of MCP routes by asking their servers. A server that is not there has none, and is no error. */
 export function createMcpProvider(options: ProviderOptions): ToolProvider {
   let writing: Promise<unknown> = Promise.resolve();
-  return async (route, config) => {
-    const log = new ProblemLog(config.positionOf);
+  return async (route, positionOf, config) => {
+    const log = new ProblemLog(positionOf);
     const path: ConfigPath = ['routes', route.index, 'mcp'];
     let listing: ServerListing;
     try {

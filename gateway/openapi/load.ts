@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -12,6 +13,17 @@ export interface LoadLimits {
   readonly maxBytes: number;
 }
 
+/** A parsed document, and what its bytes come to. */
+export interface LoadedApi extends ApiFiles {
+  /**
+   * `sha256:` and the hexadecimal digest of the file's bytes (as `sha256sum` has it); of a document of several files, that
+   * of a list of their paths below the document's folder and their digests.
+   */
+  readonly digest: string;
+  /** Digest of each file by its path; of what was fetched, none. */
+  readonly sources: ReadonlyMap<string, string>;
+}
+
 const DEFAULT_LIMITS: LoadLimits = { maxBytes: 64 * 1024 * 1024 };
 /** A YAML text of more than this takes longer to read than a start may; the same document as JSON does not. */
 const MAX_YAML_BYTES = 16 * 1024 * 1024;
@@ -22,11 +34,12 @@ const MAX_FILES = 1_000;
  * document's folder are read, links resolved; other references are left as they are, so that what needs them is partial.
  * Nothing is fetched. Throws `ApiError` where a file is too large, is no YAML or JSON, or cannot be read.
  */
-export async function loadApiFiles(path: string, limits: LoadLimits = DEFAULT_LIMITS): Promise<ApiFiles> {
+export async function loadApiFiles(path: string, limits: LoadLimits = DEFAULT_LIMITS): Promise<LoadedApi> {
   const rootPath = await realPathOf(path);
   const folder = dirname(rootPath);
   const root = pathToFileURL(rootPath).href;
   const files = new Map<string, JsonValue>();
+  const sources = new Map<string, string>();
   const queue = [rootPath];
   let left = limits.maxBytes;
   for (const file of queue) {
@@ -34,16 +47,38 @@ export async function loadApiFiles(path: string, limits: LoadLimits = DEFAULT_LI
     if (files.has(uri)) continue;
     if (files.size >= MAX_FILES)
       throw new ApiError('api_invalid', `\`${path}\` is made of more than ${MAX_FILES} files`);
-    const text = await readText(file, left);
-    left -= text.length;
-    const value = parseText(text, file);
+    const bytes = await readBytes(file, left);
+    left -= bytes.length;
+    sources.set(file, digestOf(bytes));
+    const value = parseBytes(bytes, file);
     files.set(uri, value);
     for (const reference of fileReferences(value)) {
       const target = await localFile(reference, uri, folder);
       if (target !== undefined) queue.push(target);
     }
   }
-  return { root, files };
+  return { root, files, sources, digest: digestOfAll(sources, folder) };
+}
+
+function digestOfAll(sources: ReadonlyMap<string, string>, folder: string): string {
+  const [only = '', ...others] = sources.values();
+  if (others.length === 0) return only;
+  const lines = [...sources].map(([file, digest]) => `${relative(folder, file).replaceAll(sep, '/')} ${digest}`);
+  return digestOf(Buffer.from(lines.sort().join('\n')));
+}
+
+/** Whether every file that a document was read from still has the same bytes. */
+export async function isUnchanged({ sources }: LoadedApi): Promise<boolean> {
+  for (const [file, digest] of sources) {
+    const bytes = await readFile(file).catch(() => undefined);
+    if (bytes === undefined || digestOf(bytes) !== digest) return false;
+  }
+  return true;
+}
+
+/** `sha256:` and the hexadecimal digest of bytes. */
+export function digestOf(bytes: Uint8Array): string {
+  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
 async function realPathOf(path: string): Promise<string> {
@@ -54,15 +89,21 @@ async function realPathOf(path: string): Promise<string> {
   }
 }
 
-async function readText(file: string, left: number): Promise<string> {
+async function readBytes(file: string, left: number): Promise<Uint8Array> {
   const { size } = await stat(file);
   if (size > left) throw new ApiError('api_invalid', `\`${file}\` is too large: the limit for a document is reached`);
-  const bytes = await readFile(file);
+  return readFile(file);
+}
+
+/** Parses the bytes of YAML or JSON; `name` says in messages what they are. */
+export function parseBytes(bytes: Uint8Array, name: string): JsonValue {
+  let text: string;
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
-    throw new ApiError('api_invalid', `\`${file}\` is not UTF-8`);
+    throw new ApiError('api_invalid', `\`${name}\` is not UTF-8`);
   }
+  return parseText(text, name);
 }
 
 /** Parses YAML or JSON: JSON where the text starts as an object or list, which is many times faster. */

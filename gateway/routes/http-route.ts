@@ -1,6 +1,4 @@
-import type { Operation } from '../../policy/openapi/operation.ts';
 import { readRequest } from '../../policy/openapi/reading.ts';
-import type { RequestBody } from '../../policy/openapi/request.ts';
 import type { SchemaFault } from '../../policy/schema/walk.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
@@ -9,21 +7,22 @@ import { enforce } from '../enforce.ts';
 import type { EnforceAnswer, EnforceRequest, Problem } from '../exchange.ts';
 import { writeRouteAnswer } from '../http/answer.ts';
 import { callerOf } from '../http/authenticate.ts';
-import { readJsonBody } from '../http/body.ts';
 import { type CallHeaders, readCallHeaders } from '../http/call-headers.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
-import { pickHeaders } from '../http/headers.ts';
+import { headerValues, pickHeaders } from '../http/headers.ts';
 import { fault } from '../http/problems.ts';
 import { forwardedHeaders } from '../http/upstream-headers.ts';
-import type { HttpOperations } from './http-operations.ts';
+import type { HttpOperations, RoutedTool } from './http-operations.ts';
+import { readRequestBody } from './request-body.ts';
 import type { Route, RouteContext } from './route-table.ts';
 
 type Caller = EnforceRequest['caller'];
 
-/** A route over a plain HTTP backend: a request is turned into a call and back, and nothing else reaches the backend. */
+/** A route over an HTTP backend, its calls listed by hand or by a document: a request is turned into a call and back, and nothing else reaches the backend. */
 export class HttpRoute implements Route {
   readonly name: string;
   readonly path: string;
+  readonly takesMatrix: boolean;
   readonly #route: RuntimeRoute;
   readonly #operations: HttpOperations;
   readonly #passed: ReadonlySet<string>;
@@ -32,6 +31,7 @@ export class HttpRoute implements Route {
   constructor(route: RuntimeRoute, operations: HttpOperations, isTrustedProxy: (address: string) => boolean) {
     this.name = route.name;
     this.path = route.path;
+    this.takesMatrix = operations.hasMatrix;
     this.#route = route;
     this.#operations = operations;
     const passed = new Set([...route.headers, 'accept']);
@@ -48,10 +48,16 @@ export class HttpRoute implements Route {
     const headers = readCallHeaders(exchange);
     if ('problem' in headers) return this.#refuse(exchange, context, caller, headers.problem);
     const match = this.#operations.router.match(exchange.method, exchange.path.slice(this.path.length + 1).split('/'));
-    if (match.kind === 'match') {
+    // Who may not reach a tool is told no more than that there is none: nothing of the request is held against it first.
+    if (match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name)) {
       const read = await this.#read(exchange, match.operation, match.rawParameters);
       if ('problem' in read) return this.#refuse(exchange, context, caller, read.problem);
       return this.#enforce(exchange, context, { caller, headers, tool: match.operation.name, ...read });
+    }
+    if (match.kind === 'ambiguous') {
+      const names = match.names.map((name) => `\`${name.slice(this.name.length + 1)}\``).join(' and ');
+      const problem = fault('ambiguous_path', `the path could be meant for ${names}; call the tool by its name`);
+      return this.#refuse(exchange, context, caller, problem);
     }
     const allowed =
       match.kind === 'method' ? this.#reachableMethods(exchange, context, caller, headers, match.allowed) : [];
@@ -68,51 +74,41 @@ export class HttpRoute implements Route {
   /** Methods of the same path whose tools this caller reaches: what else exists is not told. */
   #reachableMethods(
     exchange: EdgeExchange,
-    { gateway }: RouteContext,
+    context: RouteContext,
     caller: Caller,
-    { members }: CallHeaders,
+    headers: CallHeaders,
     methods: readonly string[],
   ): readonly string[] {
-    const agents =
-      members.agent === undefined ? [...caller.agents] : [members.agent].filter((a) => caller.agents.has(a));
     const segments = exchange.path.slice(this.path.length + 1).split('/');
     return methods.filter((method) => {
       const match = this.#operations.router.match(method, segments);
-      const tool = match.kind === 'match' ? gateway.loaded.catalogue.tools.get(match.operation.name) : undefined;
-      return tool !== undefined && agents.some((agent) => tool.agents.has(agent));
+      return match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name);
     });
+  }
+
+  /** Whether the agent that the call names, else any that its caller may name, reaches the tool. */
+  #reaches({ gateway }: RouteContext, caller: Caller, { members }: CallHeaders, toolId: string): boolean {
+    const tool = gateway.loaded.catalogue.tools.get(toolId);
+    if (tool === undefined) return false;
+    if (members.agent !== undefined) return caller.agents.has(members.agent) && tool.agents.has(members.agent);
+    return [...caller.agents].some((agent) => tool.agents.has(agent));
   }
 
   async #read(
     exchange: EdgeExchange,
-    operation: Operation,
+    { name, operation }: RoutedTool,
     rawParameters: ReadonlyMap<string, string>,
   ): Promise<{ readonly args: JsonObject; readonly faults: readonly SchemaFault[] } | { readonly problem: Problem }> {
-    const body = await this.#readBody(exchange, operation);
+    const body = await readRequestBody(exchange, operation, name, this.#route.limitBytes);
     if (body !== undefined && 'problem' in body) return body;
     const read = readRequest(operation, {
       rawParameters,
       rawQuery: exchange.query === '' ? undefined : exchange.query,
-      header: (name) => {
-        const value = exchange.header(name);
-        return value === undefined ? [] : [value];
-      },
+      header: (header) => headerValues(exchange.request, header),
       body,
       parseJson,
     });
     return read.ok ? { args: read.value, faults: [] } : { args: {}, faults: read.faults };
-  }
-
-  async #readBody(
-    exchange: EdgeExchange,
-    operation: Operation,
-  ): Promise<RequestBody | { readonly problem: Problem } | undefined> {
-    if (!exchange.hasBody) return undefined;
-    if (operation.body === undefined) {
-      return { problem: fault('body_not_expected', `\`${operation.name}\` takes no body; leave it out`) };
-    }
-    const read = await readJsonBody(exchange, this.#route.limitBytes);
-    return 'problem' in read ? read : { kind: 'json', value: read.value };
   }
 
   async #enforce(

@@ -1,3 +1,4 @@
+import type { Operation } from '../../policy/openapi/operation.ts';
 import type { BuiltRequest, RequestBody } from '../../policy/openapi/request.ts';
 import type { SchemaFault } from '../../policy/schema/walk.ts';
 import type { Tool } from '../../policy/tool.ts';
@@ -7,9 +8,10 @@ import type { RuntimeRoute } from '../catalogue/runtime-route.ts';
 import type { Config } from '../config/config.ts';
 import type { Upstream, UpstreamAnswer, UpstreamCall } from '../exchange.ts';
 import { createHttpUpstream, type HttpUpstream } from '../http/forward.ts';
-import { buildOnce, carryFaults, type HttpOperations } from './http-operations.ts';
+import { renderMultipart } from '../http/multipart.ts';
+import { type BuiltOrFaults, buildKeyed, buildOnce, carryFaults, type HttpOperations } from './http-operations.ts';
 
-/** What stands behind a hand-listed route: tools become requests, and the key of a write goes where its backend takes it. */
+/** What stands behind a route over HTTP: tools become requests, and the key of a write goes where its backend takes it. */
 class HttpRouteUpstream implements Upstream {
   readonly #upstream: HttpUpstream;
   readonly #operations: HttpOperations;
@@ -29,17 +31,17 @@ class HttpRouteUpstream implements Upstream {
   }
 
   async send(call: UpstreamCall): Promise<UpstreamAnswer> {
-    const made = buildOnce(this.#operations, call.tool, call.arguments);
+    const made = this.#build(call);
     // The check refuses what cannot be carried; that it got here is a fault of the gateway, and nothing is sent.
     if ('faults' in made) return { kind: 'not_sent', code: 'not_carried', why: 'the arguments make no request' };
     const { request } = made;
-    const keyed = withKey(call, request);
-    const query = keyed.rawQuery === '' ? '' : `?${keyed.rawQuery}`;
-    const body = bodyOf(keyed.body);
+    const query = request.rawQuery === '' ? '' : `?${request.rawQuery}`;
+    const { operation } = this.#operations.byTool.get(call.tool.id) ?? {};
+    const body = bodyOf(request.body, operation);
     return this.#upstream.forward({
       method: request.method,
       rawPath: `${this.#basePath}${request.rawPath}${query}`,
-      headers: headersOf(call, request, body),
+      headers: headersOf(call, operation, request, body),
       timeoutMs: call.timeoutMs,
       wholeUpTo: call.whole || readsAnswer(call.tool) ? this.#wholeUpTo : 0,
       ...(call.tool.writes ? { totalTimeoutMs: call.timeoutMs } : {}),
@@ -47,6 +49,16 @@ class HttpRouteUpstream implements Upstream {
       ...(call.abort === undefined ? {} : { abort: call.abort }),
       ...(call.onSending === undefined ? {} : { onSending: call.onSending }),
     });
+  }
+
+  /** The gateway alone writes the argument that carries a key. */
+  #build(call: UpstreamCall): BuiltOrFaults {
+    const { tool, arguments: args, upstreamKey } = call;
+    const { idempotency } = tool;
+    if (upstreamKey === undefined || idempotency === undefined || 'header' in idempotency) {
+      return buildOnce(this.#operations, tool, args);
+    }
+    return buildKeyed(this.#operations, tool, { ...args, [idempotency.argument]: upstreamKey });
   }
 
   ready(): Promise<void> {
@@ -63,35 +75,25 @@ function readsAnswer(tool: Tool): boolean {
   return tool.writes || tool.result !== undefined;
 }
 
-/** The gateway alone writes the argument that carries a key. */
-function withKey(call: UpstreamCall, request: BuiltRequest): Pick<BuiltRequest, 'rawQuery' | 'body'> {
-  const { idempotency } = call.tool;
-  if (call.upstreamKey === undefined || idempotency === undefined || 'header' in idempotency) return request;
-  const { argument } = idempotency;
-  if (request.body?.kind === 'json' && isRecord(request.body.value)) {
-    return {
-      rawQuery: request.rawQuery,
-      body: { kind: 'json', value: { ...request.body.value, [argument]: call.upstreamKey } },
-    };
-  }
-  const pair = `${encodeURIComponent(argument)}=${encodeURIComponent(call.upstreamKey)}`;
-  return { ...request, rawQuery: request.rawQuery === '' ? pair : `${request.rawQuery}&${pair}` };
-}
-
 interface SentBody {
   readonly text: string;
   readonly contentType: string;
 }
 
-function bodyOf(body: RequestBody | undefined): SentBody | undefined {
+function bodyOf(body: RequestBody | undefined, operation: Operation | undefined): SentBody | undefined {
   if (body === undefined) return undefined;
-  if (body.kind === 'json') return { text: canonicalize(body.value), contentType: 'application/json' };
-  if (body.kind === 'form') return { text: body.text, contentType: 'application/x-www-form-urlencoded' };
-  throw new Error('a hand-listed call has no multipart body');
+  if (body.kind === 'multipart') return renderMultipart(body.parts);
+  const contentType = operation?.body?.contentType ?? 'application/json';
+  return { text: body.kind === 'json' ? canonicalize(body.value) : body.text, contentType };
 }
 
-function headersOf(call: UpstreamCall, request: BuiltRequest, body: SentBody | undefined): readonly string[] {
-  const headers = [...call.passedHeaders];
+function headersOf(
+  call: UpstreamCall,
+  operation: Operation | undefined,
+  request: BuiltRequest,
+  body: SentBody | undefined,
+): readonly string[] {
+  const headers = withoutArguments(call.passedHeaders, operation);
   for (const [name, value] of request.headers) headers.push(name, value);
   if (body !== undefined) headers.push('content-type', body.contentType);
   if (call.traceparent !== undefined) headers.push('traceparent', call.traceparent);
@@ -107,12 +109,24 @@ function quoted(header: string, key: string): string {
   return header.toLowerCase() === 'idempotency-key' ? `"${key}"` : key;
 }
 
-function isRecord(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** A header that is an argument comes from the checked arguments alone, also where the route lets it through. */
+function withoutArguments(passed: readonly string[], operation: Operation | undefined): string[] {
+  const taken = new Set<string>();
+  for (const { place, name } of operation?.parameters ?? []) {
+    if (place === 'header') taken.add(name.toLowerCase());
+    else if (place === 'cookie') taken.add('cookie');
+  }
+  if (taken.size === 0) return [...passed];
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < passed.length; at += 2) {
+    if (!taken.has((passed[at] ?? '').toLowerCase())) kept.push(passed[at] ?? '', passed[at + 1] ?? '');
+  }
+  return kept;
 }
 
 /** Opens the upstream of a route. */
 export function openHttpUpstream(route: RuntimeRoute, operations: HttpOperations, config: Config): Upstream {
   const headers = route.upstreamHeaders.flatMap(({ name, value }) => [name, value.reveal()]);
-  return new HttpRouteUpstream(route.upstream ?? '', operations, headers, config.store.maxAnswerBytes);
+  const url = `${route.upstream ?? ''}${route.document?.basePath ?? ''}`;
+  return new HttpRouteUpstream(url, operations, headers, config.store.maxAnswerBytes);
 }

@@ -15,6 +15,8 @@ export interface Route {
   readonly name: string;
   /** Without a closing slash. */
   readonly path: string;
+  /** Paths below it may hold `;`, which anywhere else is refused. */
+  readonly takesMatrix: boolean;
   handle(exchange: EdgeExchange, context: RouteContext): Promise<void>;
 }
 

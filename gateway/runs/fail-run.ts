@@ -1,10 +1,12 @@
-import { endRunInView } from '../../policy/session.ts';
+import { endRunInView, type SessionView } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { EntryBody, Outcome } from '../../receipts/history.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import type { PreparedLine } from '../audit/line.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import { endHolds } from '../enforce/usage.ts';
+import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
@@ -18,7 +20,7 @@ export interface LeftStep {
 }
 
 /** What failing a run would undo, what it leaves, and whether a person must look. */
-export interface UndoPlan {
+interface UndoPlan {
   readonly undos: readonly UndoRecord[];
   readonly left: readonly LeftStep[];
 }
@@ -28,6 +30,14 @@ const MAX_ATTEMPTS = 8;
 /** Far enough for an undo that the gateway does not send: its caller carries the history and sends it itself. */
 const NEVER_MS = 8_640_000_000_000_000;
 
+/** What marking a run failed takes, for the commit of whoever does it; its audit line goes along. */
+export interface Failure {
+  readonly reports: readonly StepReport[];
+  readonly alsoChange: (view: SessionView) => SessionView;
+  readonly operations: readonly Operation[];
+  readonly line: PreparedLine;
+}
+
 /**
  * Marks a run failed: in one commit it takes no more calls, and every write of it that ran or may have run gets an undo
  * row (docs/execution.md, "Runs and undo"). Does nothing to a run that has ended. Resolves with whether it failed now.
@@ -36,73 +46,95 @@ export async function failRun(gateway: Gateway, key: SessionKey, run: string, wh
   return gateway.sessions.inLine(key, async () => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const session = await gateway.sessions.find(key);
-      const record = await gateway.store.findRun(key.caller, run);
-      if (session === undefined || record === undefined || record.sid !== session.record.sid) return false;
-      if (record.state !== 'open') return false;
-      if (await failOnce(gateway, session, record, why)) return true;
+      if (session === undefined) return false;
+      const failure = await planFailure(gateway, session, run, why);
+      if (failure === undefined) return false;
+      const { reports, alsoChange, operations, line } = failure;
+      const change = applyReports(session, reports, alsoChange);
+      const committing = gateway.commit([
+        ...change.operations,
+        ...operations,
+        { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
+      ]);
+      faultPoint('marking-run-failed');
+      const result = await committing;
+      if (result.ok) {
+        gateway.sessions.keep(change.record, session);
+        gateway.undoWork.ring();
+        await gateway.audit.write(line);
+        return true;
+      }
+      gateway.audit.abandon(line);
       gateway.sessions.forget(key);
     }
     throw new Error(`the run ${run} could not be marked failed: other calls of its session kept coming first`);
   });
 }
 
-async function failOnce(gateway: Gateway, session: Session, run: RunRecord, why: string): Promise<boolean> {
+/**
+ * What failing a run takes now. `undefined` where the session has no open run of that name.
+ * @param known Outcomes that the same commit stores.
+ */
+export async function planFailure(
+  gateway: Gateway,
+  session: Session,
+  name: string,
+  why: string,
+  known: ReadonlyMap<number, Outcome> = new Map(),
+): Promise<Failure | undefined> {
+  const { sid, caller, session: sessionName } = session.record;
+  const run = await gateway.store.findRun(caller, name);
+  if (run === undefined || run.sid !== sid || run.state !== 'open') return undefined;
   const now = gateway.now();
-  const steps = await gateway.store.readEntries(session.record.sid);
-  const before = session.record;
-  const released = await releasedClaims(gateway, run.run, steps);
-  const change = applyReports(session, released.map(reportOf(gateway)), (view) => endRunInView(view, run.run));
-  const letGo = new Set(released.map(({ step }) => step.step));
-  const plan = planUndos(
-    gateway,
-    session,
-    run,
-    steps.filter(({ step }) => !letGo.has(step)),
-    now,
-  );
+  const steps = await gateway.store.readEntries(sid);
+  const released = (await releasedClaims(gateway, name, steps)).filter(({ step }) => !known.has(step.step));
+  const letGo = new Map(released.map(({ step }) => [step.step, 'failed' as const]));
+  const plan = planUndos(gateway, session, run, steps, new Map<number, Outcome>([...known, ...letGo]), now);
   const line = gateway.audit.prepare({
     event: 'run',
     act: 'fail',
     why,
-    run: run.run,
-    caller: run.caller,
+    run: name,
+    caller,
     agent: run.agent,
-    session: before.session,
+    session: sessionName,
   });
-  const failed: RunRecord = {
-    ...run,
-    state:
-      plan.undos.length === 0 && plan.left.every(({ why: reason }) => reason !== NO_UNDO) ? 'compensated' : 'failed',
-    why,
-    left: JSON.stringify(plan.left),
-    updatedAtMs: now,
+  const failed: RunRecord = { ...run, ...stateOf(plan), why, left: JSON.stringify(plan.left), updatedAtMs: now };
+  return {
+    reports: released.map(reportOf(gateway)),
+    alsoChange: (view) => endRunInView(view, name),
+    operations: [
+      { op: 'touch_run', run: failed, from: ['open'] },
+      ...plan.undos.map((undo) => ({ op: 'put_undo', undo }) as const),
+      ...released.flatMap(({ claim }) => releaseOf(gateway, claim)),
+    ],
+    line,
   };
-  const operations: Operation[] = [
-    ...change.operations,
-    { op: 'touch_run', run: failed, from: ['open'] },
-    ...plan.undos.map((undo) => ({ op: 'put_undo', undo }) as const),
-    ...released.flatMap((released) => releaseOf(gateway, released.claim)),
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
-  ];
-  const result = await gateway.commit(operations);
-  if (!result.ok) {
-    gateway.audit.abandon(line);
-    return false;
-  }
-  gateway.sessions.keep(change.record, session);
-  await gateway.audit.write(line);
-  return true;
+}
+
+/** Where a run stands right after it failed: the engine takes it, unless nothing is to be done or a person must look first. */
+function stateOf({ undos, left }: UndoPlan): Pick<RunRecord, 'state'> {
+  const first = undos.at(-1);
+  if (first !== undefined) return { state: first.state === 'needs_person' ? 'needs_person' : 'failed' };
+  return { state: left.some(needsWord) ? 'needs_person' : 'compensated' };
+}
+
+/** A write that stays although nobody said that it may. */
+export function needsWord({ why }: LeftStep): boolean {
+  return why === NO_UNDO || why === NO_TOOL;
 }
 
 /** Why a write is named among what is left. */
 export const NO_UNDO = 'its tool says nothing about undoing it';
+const NO_TOOL = 'its tool is no longer in the catalogue';
 
 /** What undoing a run comes to, from its entries; the engine goes through the rows highest step first. */
-export function planUndos(
+function planUndos(
   gateway: Gateway,
   session: Session,
   run: RunRecord,
   steps: readonly StepRecord[],
+  known: ReadonlyMap<number, Outcome>,
   nowMs: number,
 ): UndoPlan {
   const undos: UndoRecord[] = [];
@@ -111,7 +143,7 @@ export function planUndos(
     const body = readBody(step);
     if (body.run !== run.run || body.decision !== 'allow' || body.undoes !== undefined) continue;
     const tool = gateway.loaded.catalogue.tools.get(body.tool);
-    const outcome = step.seen ? outcomeOf(step.outcome) : undefined;
+    const outcome = known.get(step.step) ?? (step.seen ? outcomeOf(step.outcome) : undefined);
     if (tool?.writes === false || outcome === 'failed' || outcome === 'compensated') continue;
     const stays = whyLeft(tool);
     if (stays !== undefined) left.push({ step: step.step, tool: body.tool, why: stays });
@@ -121,7 +153,7 @@ export function planUndos(
 }
 
 function whyLeft(tool: Tool | undefined): string | undefined {
-  if (tool === undefined) return 'its tool is no longer in the catalogue';
+  if (tool === undefined) return NO_TOOL;
   if (tool.irreversible) return 'irreversible';
   if (tool.undo === 'none') return 'undo: none';
   return tool.undo === undefined ? NO_UNDO : undefined;

@@ -3,7 +3,7 @@ import type { Followed } from '../../policy/conditions/followed.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { parseResult } from '../enforce/read-result.ts';
-import { answerOf, argumentsOf, settleUnknown } from '../enforce/settle-claim.ts';
+import { answerOf, argumentsOf, settleClaim } from '../enforce/settle-claim.ts';
 import { valueAt } from '../enforce/undo-arguments.ts';
 import { findAnswers } from '../enforce/watched.ts';
 import type { UpstreamAnswer } from '../exchange.ts';
@@ -21,7 +21,7 @@ const SHORTEST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 /** Why a claim is unknown that nobody follows any more: a person settles it. */
-export const GAVE_UP = 'gave_up';
+const GAVE_UP = 'gave_up';
 
 /**
  * Follows writes whose outcome is unknown, where their tool says by which read: until the read says that they are done or
@@ -87,7 +87,7 @@ export class OutcomeFollower {
       const now = this.#gateway.now();
       if (followed === 'done' || followed === 'failed') {
         const outcome = followed === 'done' ? 'ran' : 'failed';
-        await settleUnknown(this.#gateway, claim, { outcome, why: 'followed' });
+        await settleClaim(this.#gateway, claim, { outcome, why: 'followed' });
       } else if (now - claim.createdAtMs >= plan.giveUpAfterMs) await giveUp(this.#gateway, claim);
       else this.#dueAtMs.set(claim.link, now + pauseOf(now - claim.createdAtMs));
     } catch (error) {

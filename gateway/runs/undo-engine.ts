@@ -1,32 +1,18 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import { resend } from '../enforce/resend.ts';
-import { outcomeOf, readBody } from '../enforce/step-facts.ts';
+import { drain, resend } from '../enforce/resend.ts';
+import { readBody } from '../enforce/step-facts.ts';
 import { enforce } from '../enforce.ts';
 import type { CallOutcome, EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
-import type { RunRecord, SessionRecord, StepRecord, UndoRecord, UndoState } from '../store/port.ts';
-import { boundArguments, cannotSend, type LeftStep, NO_UNDO } from './fail-run.ts';
+import type { ClaimRecord, RunRecord, SessionRecord, StepRecord, UndoRecord } from '../store/port.ts';
+import { boundArguments, cannotSend, type LeftStep, needsWord } from './fail-run.ts';
+import { knownOutcome } from './known-outcome.ts';
+import { again, done, moveRun, noteUndo, person, type Tried, waiting } from './undo-notes.ts';
 
-const LEASE_MS = 30_000;
 const IDLE_MS = 500;
-const FIRST_BACKOFF_MS = 500;
-const LONGEST_BACKOFF_MS = 60_000;
-/** Unclear failures of one undo before a person must look. */
-const MAX_ATTEMPTS = 12;
-
-/** What one try at an undo came to. */
-type Tried =
-  | { readonly kind: 'done' }
-  /** Tried again later: what went wrong may pass. */
-  | {
-      readonly kind: 'again';
-      readonly state: 'undo_pending' | 'undoing';
-      readonly why: string;
-      readonly counts: boolean;
-    }
-  | { readonly kind: 'person'; readonly state: 'needs_person' | 'undo_unknown'; readonly why: string };
+/** Runs that are undone side by side. One run is undone by one replica at a time, step by step. */
+const MOST_RUNS = 8;
 
 /**
  * Undoes failed runs: strictly last step first, each undo bound to its step and sent with its own stable key, stopped at
@@ -34,7 +20,7 @@ type Tried =
  */
 export class UndoEngine {
   readonly #gateway: Gateway;
-  #wake: AbortController = new AbortController();
+  readonly #atWork = new Set<Promise<void>>();
   #running: Promise<void> = Promise.resolve();
 
   constructor(gateway: Gateway) {
@@ -46,55 +32,55 @@ export class UndoEngine {
     this.#running = this.#loop();
   }
 
-  /** There may be work now. */
-  poke(): void {
-    this.#wake.abort();
-  }
-
-  /** Resolves when the undo that is under way has ended. */
+  /** Resolves when the undos that are under way have ended. The gateway is stopping by then. */
   async stop(): Promise<void> {
-    this.poke();
+    this.#gateway.undoWork.ring();
     await this.#running;
+    await Promise.all(this.#atWork);
   }
 
   async #loop(): Promise<void> {
-    const { stopping, log } = this.#gateway;
+    const { stopping, log, undoWork } = this.#gateway;
     while (!stopping.aborted) {
-      let worked = false;
+      let took = false;
       try {
-        worked = await this.#work();
+        took = this.#atWork.size < MOST_RUNS && (await this.#take());
       } catch (error) {
-        log.error({ err: error }, 'the undoing of a run was interrupted; it goes on later');
+        log.error({ err: error }, 'runs that failed cannot be looked for now');
       }
-      if (!worked && !stopping.aborted) await this.#sleep();
+      if (!took) await undoWork.wait(IDLE_MS);
     }
   }
 
-  async #sleep(): Promise<void> {
-    const wake = new AbortController();
-    this.#wake = wake;
-    await pause(IDLE_MS, undefined, { signal: wake.signal, ref: false }).catch(() => undefined);
-  }
-
-  async #work(): Promise<boolean> {
-    const { store, replica } = this.#gateway;
+  async #take(): Promise<boolean> {
+    const { store, replica, leaseMs, log, undoWork } = this.#gateway;
     const now = this.#gateway.now();
-    const run = await store.takeUndoWork(replica, now, now + LEASE_MS);
+    const run = await store.takeUndoWork(replica, now, now + leaseMs);
     if (run === undefined) return false;
-    try {
-      await undoRun(this.#gateway, run);
-    } finally {
-      // Given back at once, so that the next row is not waited for until the lease ends.
-      const record = await store.findRun(run.caller, run.run);
-      if (record?.owner === replica) await giveBack(this.#gateway, record);
-    }
+    const work = undoAndGiveBack(this.#gateway, run)
+      .catch((error: unknown) => log.error({ err: error, run: run.run }, 'the undoing of a run goes on later'))
+      .finally(() => {
+        this.#atWork.delete(work);
+        undoWork.ring();
+      });
+    this.#atWork.add(work);
     return true;
   }
 }
 
+async function undoAndGiveBack(gateway: Gateway, run: RunRecord): Promise<void> {
+  try {
+    await undoRun(gateway, run);
+  } finally {
+    // Given back at once, so that the next row is not waited for until the lease ends.
+    const record = await gateway.store.findRun(run.caller, run.run);
+    const isMine = record?.owner === gateway.replica && (record.state === 'failed' || record.state === 'undoing');
+    if (isMine) await giveBack(gateway, record);
+  }
+}
+
 async function giveBack(gateway: Gateway, record: RunRecord): Promise<void> {
-  const { owner: _owner, leaseUntilMs: _lease, ...free } = record;
-  const given = { ...free, owner: gateway.replica, leaseUntilMs: 0 };
+  const given = { ...record, owner: gateway.replica, leaseUntilMs: 0, updatedAtMs: gateway.now() };
   await gateway.commit([{ op: 'touch_run', run: given, from: [record.state] }]);
 }
 
@@ -104,10 +90,12 @@ async function undoRun(gateway: Gateway, run: RunRecord): Promise<void> {
     const rows = await gateway.store.listUndos(run.caller, run.run);
     const next = rows.find(({ state }) => state !== 'compensated');
     if (next === undefined) return closeRun(gateway, run);
-    if (next.state === 'needs_person' || next.state === 'undo_unknown') return needPerson(gateway, run, next);
+    if (next.state === 'needs_person' || next.state === 'undo_unknown') {
+      return moveRun(gateway, run, 'needs_person', `step ${next.step}: ${next.why ?? 'needs a person'}`);
+    }
     if (next.dueAtMs > gateway.now() || gateway.stopping.aborted) return;
     const tried = await tryUndo(gateway, run, next);
-    await note(gateway, run, next, tried);
+    await noteUndo(gateway, run, next, tried);
     if (tried.kind !== 'done') return;
   }
 }
@@ -118,34 +106,32 @@ async function tryUndo(gateway: Gateway, run: RunRecord, row: UndoRecord): Promi
   if (session === undefined || step === undefined) return person('the step is no longer stored');
   const tool = gateway.loaded.catalogue.tools.get(row.tool);
   if (tool === undefined) return person('the tool of the step is no longer in the catalogue');
-  const outcome = step.seen ? outcomeOf(step.outcome) : undefined;
-  if (outcome === 'compensated') return { kind: 'done' };
-  if (outcome === 'failed') return { kind: 'done' };
-  if (outcome === undefined) {
-    return { kind: 'again', state: 'undo_pending', why: 'the step is still on its way', counts: false };
-  }
+  const outcome = await knownOutcome(gateway, step);
+  // Undone by somebody else, or never done.
+  if (outcome === 'compensated' || outcome === 'failed') return done();
+  if (outcome === undefined) return waiting('the step is still on its way');
   const bound = boundArguments(step, tool);
   const why = cannotSend(tool, outcome, bound);
   if (why !== undefined || bound === undefined) return person(why ?? 'the undo cannot be bound');
-  const earlier = await unknownSend(gateway, step, session, row);
-  if (earlier !== undefined) return readOutcome(await resend(gateway, earlier));
-  return readAnswer(await sendUndo(gateway, run, row, session, step, bound));
+  if (!step.undoAllowed) return readAnswer(await sendUndo(gateway, run, row, session, step, bound));
+  const earlier = await lastSend(gateway, session, row);
+  return earlier === undefined ? waiting('an undo of the step is still on its way') : sendAgain(gateway, earlier);
 }
 
-/** An earlier send of this undo whose outcome is unknown: it is sent again under the same claim, never beside it. */
-async function unknownSend(
-  gateway: Gateway,
-  step: StepRecord,
-  session: SessionRecord,
-  row: UndoRecord,
-): Promise<Parameters<typeof resend>[1] | undefined> {
-  if (!step.undoAllowed) return undefined;
+/** The claim of the newest undo that was allowed of a step. */
+async function lastSend(gateway: Gateway, session: SessionRecord, row: UndoRecord): Promise<ClaimRecord | undefined> {
   for (const entry of [...(await gateway.store.readEntries(session.sid))].reverse()) {
     const body = readBody(entry);
-    if (body.undoes !== row.step || body.decision !== 'allow') continue;
-    return gateway.store.findClaim({ link: entry.link });
+    if (body.undoes === row.step && body.decision === 'allow') return gateway.store.findClaim({ link: entry.link });
   }
   return undefined;
+}
+
+/** An earlier send whose outcome is unknown goes again under the same claim, never beside it. */
+async function sendAgain(gateway: Gateway, claim: ClaimRecord): Promise<Tried> {
+  if (claim.state !== 'outcome_unknown') return waiting('an undo of the step is still on its way');
+  const outcome = claim.runBy === 'host' ? 'unsafe' : await resend(gateway, claim);
+  return outcome === 'moved' ? waiting('the undo is being sent by another replica') : readOutcome(outcome);
 }
 
 function sendUndo(
@@ -183,10 +169,11 @@ function sendUndo(
 async function readAnswer(answer: EnforceAnswer): Promise<Tried> {
   switch (answer.kind) {
     case 'forwarded': {
+      drain(answer);
       const outcome = await answer.outcome;
       const sent = answer.answer;
       // Nothing reached the backend: the same undo may go again as if it had never been tried.
-      if (outcome === 'failed' && sent.kind === 'not_sent') return again(sent.why);
+      if (outcome === 'failed' && sent.kind === 'not_sent') return again('undo_pending', sent.why);
       if (outcome === 'failed')
         return person(`the backend refused the undo (${sent.kind === 'answer' ? sent.status : sent.code})`);
       return readOutcome(outcome);
@@ -196,7 +183,7 @@ async function readAnswer(answer: EnforceAnswer): Promise<Tried> {
         ? person(`the undo needs a person: ${answer.check.reason}`)
         : person(`the undo was refused: ${answer.check.reason}`);
     case 'problem':
-      return again(answer.problem.detail);
+      return again('undo_pending', answer.problem.detail);
     default:
       return person('the undo was answered in an unexpected way');
   }
@@ -205,109 +192,22 @@ async function readAnswer(answer: EnforceAnswer): Promise<Tried> {
 function readOutcome(outcome: CallOutcome | 'unsafe'): Tried {
   switch (outcome) {
     case 'ran':
-      return { kind: 'done' };
+      return done();
     case 'failed':
       return person('the backend refused the undo');
-    case 'unsafe':
-      return {
-        kind: 'person',
-        state: 'undo_unknown',
-        why: 'it is not known whether the undo was done, and its backend is not known to take a key',
-      };
+    case 'unsafe': {
+      const why = 'it is not known whether the undo was done, and its backend is not known to take a key';
+      return { kind: 'person', state: 'undo_unknown', why };
+    }
     case 'outcome_unknown':
-      return { kind: 'again', state: 'undoing', why: 'it is not known whether the undo was done', counts: true };
+      return again('undoing', 'it is not known whether the undo was done');
   }
-}
-
-function person(why: string): Tried {
-  return { kind: 'person', state: 'needs_person', why };
-}
-
-function again(why: string): Tried {
-  return { kind: 'again', state: 'undo_pending', why, counts: true };
-}
-
-/** Stores what a try came to, with its audit line. */
-async function note(gateway: Gateway, run: RunRecord, row: UndoRecord, tried: Tried): Promise<void> {
-  const attempts = row.attempts + (tried.kind === 'again' && !tried.counts ? 0 : 1);
-  const tired = tried.kind === 'again' && attempts >= MAX_ATTEMPTS;
-  const state: UndoState = tried.kind === 'done' ? 'compensated' : tired ? 'needs_person' : tried.state;
-  const why = tried.kind === 'done' ? undefined : tried.why;
-  const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** row.attempts, LONGEST_BACKOFF_MS);
-  const dueAtMs = gateway.now() + (tried.kind === 'again' ? Math.round(backoffMs * (0.75 + Math.random() / 2)) : 0);
-  const said = why === undefined ? {} : { why };
-  const line = gateway.audit.prepare({
-    event: 'undo',
-    state,
-    undo_tool: row.undoTool,
-    round: row.round,
-    attempts,
-    tool: row.tool,
-    caller: run.caller,
-    run: run.run,
-    step: row.step,
-    ...said,
-  });
-  const { caller, run: name, step } = row;
-  await gateway.commit([
-    {
-      op: 'move_undo',
-      caller,
-      run: name,
-      step,
-      from: ['undo_pending', 'undoing'],
-      to: state,
-      attempts,
-      dueAtMs,
-      ...said,
-    },
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
-  ]);
-  await gateway.audit.write(line);
-}
-
-async function needPerson(gateway: Gateway, run: RunRecord, row: UndoRecord): Promise<void> {
-  await moveRun(gateway, run, 'needs_person', `step ${row.step}: ${row.why ?? 'needs a person'}`);
 }
 
 /** Every undo is done: the run is compensated, unless a write of it stays of which nobody said that it may. */
 async function closeRun(gateway: Gateway, run: RunRecord): Promise<void> {
   const left: readonly LeftStep[] = run.left === undefined ? [] : (JSON.parse(run.left) as LeftStep[]);
-  const unsaid = left.find(({ why }) => why === NO_UNDO);
-  if (unsaid === undefined) await moveRun(gateway, run, 'compensated', undefined);
+  const unsaid = left.find(needsWord);
+  if (unsaid === undefined) await moveRun(gateway, run, 'compensated', run.why);
   else await moveRun(gateway, run, 'needs_person', `step ${unsaid.step}: ${unsaid.why}`);
-}
-
-async function moveRun(
-  gateway: Gateway,
-  run: RunRecord,
-  state: 'compensated' | 'needs_person',
-  why: string | undefined,
-): Promise<void> {
-  const said = why === undefined ? {} : { why };
-  const line = gateway.audit.prepare({
-    event: 'run',
-    act: state,
-    caller: run.caller,
-    run: run.run,
-    agent: run.agent,
-    ...said,
-  });
-  const moved: RunRecord = {
-    ...run,
-    state,
-    ...said,
-    owner: gateway.replica,
-    leaseUntilMs: 0,
-    updatedAtMs: gateway.now(),
-  };
-  const result = await gateway.commit([
-    { op: 'touch_run', run: moved, from: ['failed', 'undoing', 'needs_person'] },
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
-  ]);
-  if (!result.ok) {
-    gateway.audit.abandon(line);
-    return;
-  }
-  await gateway.audit.write(line);
 }

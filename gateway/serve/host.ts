@@ -60,6 +60,7 @@ export class Host {
       listen: { host: listen.host, port: listen.port },
       ...(tls === undefined ? {} : { tls }),
       checkOrigin: createOriginCheck({ loopback: listen.loopback }),
+      takesMatrix: (path) => this.#surface.routes.find(path)?.takesMatrix === true,
       handle: (exchange) => this.#handle(exchange),
       onError: (error) => gateway.log.error({ err: error }, 'a request failed'),
       onProblem: (code) => gateway.metrics.problem(code),

@@ -5,12 +5,15 @@ import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import type { Config } from '../config/config.ts';
 import type { Problem as ConfigProblem } from '../config/problem.ts';
 import type { Environment } from '../config/substitute.ts';
+import { refuseFaultPoints } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { type OwnKey, readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
 import { ServerRegistry } from '../mcp/server-registry.ts';
 import { createMcpProvider } from '../mcp/tool-provider.ts';
 import { OutcomeFollower } from '../runs/outcome-follower.ts';
+import { Recovery } from '../runs/recovery.ts';
+import { UndoEngine } from '../runs/undo-engine.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
 import { Host, urlOf } from './host.ts';
@@ -18,7 +21,6 @@ import { makeGateway, openAudit, StoreHealth } from './services.ts';
 import { auditFault, signingFault, storeFault } from './start-fault.ts';
 import { Surface } from './surface.ts';
 import { readTls } from './tls.ts';
-import { startUpkeep } from './upkeep.ts';
 import { readWhole, type WholeConfig } from './whole-config.ts';
 
 /** A gateway that takes calls. */
@@ -43,6 +45,8 @@ export interface RunOptions {
   readonly configFile: string;
   readonly env: Environment;
   readonly log: Log;
+  /** How long this process may be silent before another replica ends what it was at work on. Default: 30 s. */
+  readonly leaseMs?: number;
 }
 
 /** How long accepted calls may take to end. */
@@ -50,7 +54,8 @@ const DRAIN_MS = 30_000;
 
 /** Starts a gateway from its config file. Throws `ConfigRefused`, or `StartFault` where what the config names cannot be used. */
 export async function runGateway(options: RunOptions): Promise<RunningGateway> {
-  const { log } = options;
+  const { log, env } = options;
+  refuseFaultPoints(env);
   const servers = new ServerRegistry(log);
   // What was opened, the newest first.
   const closing: (() => Promise<void>)[] = [() => servers.close()];
@@ -63,7 +68,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
 }
 
 async function start(
-  { configFile, env, log }: RunOptions,
+  { configFile, env, log, leaseMs }: RunOptions,
   servers: ServerRegistry,
   closing: (() => Promise<void>)[],
 ): Promise<RunningGateway> {
@@ -86,14 +91,13 @@ async function start(
   });
   closing.unshift(() => audit.close());
   const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);
-  const gateway = makeGateway(surface.loaded, { store, audit }, log, health, stopping.signal);
+  const gateway = makeGateway(surface.loaded, { store, audit, leaseMs }, log, health, stopping.signal);
   const host = new Host({ gateway, surface, signing, env, tls, servers, provider });
   closing.unshift(() => host.surface.close());
   await host.listen();
   await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
-  const upkeep = startUpkeep(gateway, store, log);
-  const follower = new OutcomeFollower(gateway);
-  follower.start();
+  const beside = [new Recovery(gateway), new UndoEngine(gateway), new OutcomeFollower(gateway)];
+  for (const work of beside) work.start();
   return {
     url: host.url,
     gateway,
@@ -103,9 +107,12 @@ async function start(
       stopping.abort();
       if (lameDuckMs > 0) await pause(lameDuckMs);
       const cutOff = await host.closeServer(DRAIN_MS);
+      gateway.sessions.flushAll();
       if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
-      clearInterval(upkeep);
-      await follower.stop();
+      // What a client hung up on is under way all the same, and its outcome has to be stored.
+      const left = await gateway.underWay.idle(DRAIN_MS);
+      if (left > 0) log.warn({ calls: left }, 'calls were still under way at the end of the grace time');
+      await Promise.all(beside.map((work) => work.stop()));
       await audit
         .append({ event: 'config', act: 'stop' })
         .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));

@@ -6,22 +6,28 @@ import type { SigningKey } from '../../receipts/crypto.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { AuditLog } from '../audit/audit-log.ts';
 import type { Config } from '../config/config.ts';
+import { Bell, Flights } from '../flights.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Loaded } from '../loaded.ts';
 import type { Log } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Sessions } from '../sessions.ts';
 import { type CommitResult, type Operation, type Store, StoreFault } from '../store/port.ts';
+import { UnderWay } from '../under-way.ts';
 
 /** Sessions that are kept in memory. One that is not is read from the store. */
 const LIVE_SESSIONS = 20_000;
 /** Links of carried histories that verified before. */
 const VERIFIED_HEADS = 50_000;
 
+/** How long an owner may be silent before its claims are somebody else's to settle. */
+const LEASE_MS = 30_000;
+
 /** What lives as long as the process, opened. */
 export interface Services {
   readonly store: Store;
   readonly audit: AuditLog;
+  readonly leaseMs?: number | undefined;
 }
 
 /** Opens the audit log and writes into it what a crash may have left in the store alone. */
@@ -61,7 +67,7 @@ export function makeGateway(
 ): Gateway {
   const { store, audit } = services;
   const secret = createSecretKey(store.secret());
-  const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS);
+  const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS, (operations) => store.enqueue(operations));
   const metrics = new Metrics({
     storeCounts: () => store.countOpen(Date.now()),
     storeIsUp: () => health.isUp,
@@ -84,12 +90,15 @@ export function makeGateway(
     log,
     crypto: nodeCrypto,
     verified: new LRUCache<string, string>({ max: VERIFIED_HEADS }),
-    replica: audit.replica,
+    replica: `${audit.replica}~${randomBytes(6).toString('base64url')}`,
+    leaseMs: services.leaseMs ?? LEASE_MS,
+    flights: new Flights(),
+    undoWork: new Bell(),
     now: Date.now,
     random: (length) => randomBytes(length),
-    commitLater: (operations) => store.enqueue(operations),
     storeIsUp: () => health.isUp,
     stopping,
+    underWay: new UnderWay(),
     keyed: (text) => createHmac('sha256', secret).update(text).digest('base64url'),
   };
 }

@@ -22,7 +22,7 @@ export class Surface {
   constructor(whole: WholeConfig, signing: SigningKey, url: string, servers: ServerRegistry) {
     const { config, built, rulebook } = whole;
     const { table, upstreams } = openRoutes(config, built, servers);
-    const approveAt = `${config.console.url ?? url}/console/confirmations`;
+    const approveAt = `${config.console.url ?? url}/v1/confirmations`;
     this.whole = whole;
     this.routes = table;
     this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook });

@@ -28,13 +28,13 @@ export interface WholeConfig extends InUse {
 
 /** Reads everything that a config file leads to. Throws `ConfigRefused` with every fault. */
 export async function readWhole(file: string, env: Environment, mcp: ToolProvider): Promise<WholeConfig> {
-  const { loaded, problems } = await loadGateway(file, { env }, catalogueDeps(mcp));
+  const { loaded, problems } = await loadGateway(file, { env }, catalogueDeps({ mcp }));
   return withRulebook(loaded, problems);
 }
 
 /** As `readWhole`, for a process that runs: what only a restart can change is a fault, too. */
 export async function rereadWhole(current: InUse, env: Environment, mcp: ToolProvider): Promise<WholeConfig> {
-  const { next, problems } = await reload(current, { env }, catalogueDeps(mcp));
+  const { next, problems } = await reload(current, { env }, catalogueDeps({ current: current.built, mcp }));
   return withRulebook(next, problems);
 }
 
@@ -42,8 +42,8 @@ export async function rereadWhole(current: InUse, env: Environment, mcp: ToolPro
  * The configuration in use with a catalogue made anew, since an MCP server lists other tools than before. The files are
  * not read again: what a server says is no reason to take over what somebody is just writing. Throws `ConfigRefused`.
  */
-export async function relistWhole({ config }: InUse, mcp: ToolProvider): Promise<WholeConfig> {
-  const built = await buildCatalogue(config, catalogueDeps(mcp));
+export async function relistWhole({ config, built: current }: InUse, mcp: ToolProvider): Promise<WholeConfig> {
+  const built = await buildCatalogue(config, catalogueDeps({ current, mcp }));
   return withRulebook({ config, built }, built.problems);
 }
 

@@ -56,7 +56,7 @@ export const ARITY: Readonly<Record<number, number>> = {
   [OPCODES.move_undo]: 8,
   [OPCODES.outbox]: 3,
   [OPCODES.outbox_written]: 2,
-  [OPCODES.retake_claim]: 5,
+  [OPCODES.retake_claim]: 6,
 };
 
 const HOUR_MS = 3_600_000;
@@ -137,7 +137,7 @@ export function lowerOperation(operation: Operation, out: Value[]): void {
     }
     case 'retake_claim': {
       const o = operation;
-      out.push(code, o.link, o.fence, oneOf(o.from), o.owner, o.leaseUntilMs);
+      out.push(code, o.link, o.fence, oneOf(o.from), o.owner, o.leaseUntilMs, o.request ?? null);
       return;
     }
     case 'put_confirmation': {

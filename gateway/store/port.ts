@@ -403,7 +403,10 @@ export type Operation =
       readonly why?: string;
       readonly atMs: number;
     }
-  /** Takes a claim that is in one of `from` to send it again: `sending` under the next fence. `claim_fenced` otherwise. */
+  /**
+   * Takes a claim that is in one of `from` to send it (again): `sending` under the next fence, run by the gateway.
+   * `request` becomes what is given, and stays where none is. `claim_fenced` otherwise.
+   */
   | {
       readonly op: 'retake_claim';
       readonly link: string;
@@ -412,6 +415,7 @@ export type Operation =
       readonly owner: string;
       readonly leaseUntilMs: number;
       readonly atMs: number;
+      readonly request?: string;
     }
   | { readonly op: 'put_confirmation'; readonly confirmation: ConfirmationRecord }
   /** `confirmation_spent` where it is spent, `confirmation_state` where it is in none of `from`. */

@@ -24,6 +24,7 @@ const SEALED_VALUES: Readonly<Record<number, readonly SealedValue[]>> = {
     { at: 24, column: SEALED.request, key: [0] },
   ],
   [OPCODES.move_claim]: [{ at: 9, column: SEALED.answerBody, key: [0], bytes: true }],
+  [OPCODES.retake_claim]: [{ at: 5, column: SEALED.request, key: [0] }],
   [OPCODES.put_confirmation]: [{ at: 16, column: SEALED.display, key: [0] }],
   [OPCODES.put_undo]: [{ at: 5, column: SEALED.undo, key: [0, 1, 2] }],
 };

@@ -41,7 +41,7 @@ WHEN 10 THEN
   IF NOT FOUND THEN RETURN 'claim_fenced'; END IF;
 WHEN 22 THEN
   UPDATE claims SET state = 'sending', owner = v[i+4], fence = fence + 1, lease_until_ms = v[i+5]::bigint,
-    settled_at_ms = NULL, why = NULL
+    settled_at_ms = NULL, why = NULL, run_by = 'gateway', request = coalesce(decode(v[i+6], 'base64'), request)
     WHERE link = v[i+1] AND fence = v[i+2]::bigint AND strpos(v[i+3], '|' || state || '|') > 0;
   IF NOT FOUND THEN RETURN 'claim_fenced'; END IF;
 WHEN 9 THEN

@@ -26,7 +26,7 @@ export function makeClaimOperations(ground: Ground): Record<number, Handler> {
   const retake = new Numbered(
     db,
     `UPDATE claims SET state = 'sending', owner = ?4, fence = fence + 1, lease_until_ms = ?5, settled_at_ms = NULL,
-    why = NULL ${where}`,
+    why = NULL, run_by = 'gateway', request = coalesce(?6, request) ${where}`,
   );
   const putConfirmation =
     db.prepare(`INSERT INTO confirmations (id, sid, session, caller, mode, point, step, link, tool,
@@ -68,7 +68,10 @@ export function makeClaimOperations(ground: Ground): Record<number, Handler> {
       }
       return changes === 0 ? 'claim_fenced' : undefined;
     },
-    [OPCODES.retake_claim]: (v, i) => (retake.run(...v.slice(i, i + 5)).changes === 0 ? 'claim_fenced' : undefined),
+    [OPCODES.retake_claim]: (v, i) => {
+      const request = sealText(ground, SEALED.request, rowKey(v[i]), v[i + 5]);
+      return retake.run(...v.slice(i, i + 5), request).changes === 0 ? 'claim_fenced' : undefined;
+    },
     [OPCODES.put_confirmation]: (v, i) => {
       const row: unknown[] = v.slice(i, i + 21);
       row[16] = sealText(ground, SEALED.display, rowKey(v[i]), v[i + 16]);

@@ -12,7 +12,7 @@ import {
 import { sumDecimals } from './decimals.ts';
 import { compileOperand, type Operand, type ResolveField } from './operand.ts';
 import { COMPARE } from './operators.ts';
-import { parsePath, readItems, readPath } from './path.ts';
+import { type Path, parsePath, readItems, readPath, readPresent } from './path.ts';
 import { type Side, typeName } from './values.ts';
 
 type Judge = (subject: JsonValue, lookups: Lookups) => Judgement;
@@ -20,6 +20,8 @@ type Judge = (subject: JsonValue, lookups: Lookups) => Judgement;
 /** The values that a condition compares, each with the operand; `undefined` where they could not be read. */
 interface Subject {
   readonly read: (subject: JsonValue) => readonly Side[] | undefined;
+  /** As `read`, for a record that is kept where it lacks the value: without what is missing or null. */
+  readonly readPresent: (subject: JsonValue) => readonly Side[] | undefined;
   readonly text: string;
 }
 
@@ -52,11 +54,11 @@ function compileCondition(source: ConditionSource, resolve: ResolveField): Judge
   }
   const operand = compileOperand(written, resolve);
   const compare = COMPARE[operator];
-  const passes = source.unknown === 'pass';
+  const read = source.unknown === 'pass' ? subject.readPresent : subject.read;
   const name = nameOf(subject, operator, operand);
   return (row, lookups) => {
-    const values = subject.read(row);
-    if (passes && (values === undefined || values.includes(null))) return HOLDS;
+    const values = read(row);
+    if (values?.length === 0 && source.unknown === 'pass') return HOLDS;
     const compared = operand.read(row, lookups);
     if (values === undefined) return told(source, name, 'unknown', undefined, compared);
     let unknown: Judgement | undefined;
@@ -91,17 +93,26 @@ function compileSubject(source: ConditionSource): Subject {
   const { field, total, count } = source;
   if (field !== undefined) {
     const path = parsePath(field);
-    return { read: (value) => readPath(value, path), text: field };
+    return { read: (value) => readPath(value, path), readPresent: (value) => readPresent(value, path), text: field };
   }
   if (total !== undefined) {
     const path = parsePath(total);
-    return { read: (value) => totalOf(readItems(value, path)), text: `total of ${total}` };
+    const read = (value: JsonValue): readonly Side[] | undefined => totalOf(readItems(value, path));
+    return { read, readPresent: unlessAbsent(path, read), text: `total of ${total}` };
   }
   if (count !== undefined) {
     const path = parsePath(count);
-    return { read: (value) => countOf(readItems(value, path)), text: `count of ${count}` };
+    const read = (value: JsonValue): readonly Side[] | undefined => countOf(readItems(value, path));
+    return { read, readPresent: unlessAbsent(path, read), text: `count of ${count}` };
   }
   throw new ConditionFault('a condition has one of `field`, `total`, `count`, `any`');
+}
+
+/** No value where the list is missing or null; else what `read` makes of it. */
+function unlessAbsent(path: Path, read: Subject['read']): Subject['read'] {
+  const { steps } = path;
+  const list = { ...path, steps: steps.slice(0, steps.indexOf('each') < 0 ? steps.length : steps.indexOf('each')) };
+  return (value) => (readPresent(value, list)?.length === 0 ? [] : read(value));
 }
 
 function totalOf(values: readonly JsonValue[] | undefined): readonly Side[] | undefined {

@@ -6,13 +6,13 @@ import { isObject, type Path, parsePath, readPath } from './path.ts';
 import { isCalendar, isSliding, type Period, SLIDING_MS, type WindowOf } from './period.ts';
 
 /** A limit as it is written: how many calls in a period. */
-export interface LimitSource {
+interface LimitSource {
   readonly count: number;
   readonly per: Period;
 }
 
 /** A limit of what is spent, as it is written. */
-export interface SpendSource {
+interface SpendSource {
   readonly field: string;
   readonly at_most: number | string;
   readonly per: Period;

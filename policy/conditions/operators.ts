@@ -37,9 +37,6 @@ export const COMPARE: Readonly<Record<Operator, Compare>> = {
   contains: (value, operand) => isIn(operand, value),
 };
 
-/** Operators whose operand is a list. */
-export const TAKES_LIST: ReadonlySet<Operator> = new Set(['one_of', 'none_of', 'between']);
-
 function isListSide(side: Side): side is Extract<Side, readonly unknown[]> {
   return typeof side === 'object' && isList(side as never);
 }

@@ -44,6 +44,15 @@ export function readPath(value: JsonValue, path: Path): readonly JsonValue[] | u
 }
 
 /**
+ * The values at a path that are there: what is missing or null is left out. `undefined` where something on the way is not
+ * what the path says.
+ */
+export function readPresent(value: JsonValue, path: Path): readonly JsonValue[] | undefined {
+  const found: JsonValue[] = [];
+  return collectPresent(value, path.steps, 0, found) ? found : undefined;
+}
+
+/**
  * What is counted or added up at a path: the items of the list there, or the values of each item of a list on the way
  * (`prices`, `prices[]`, `items[].price`, `orders[].prices`). `undefined` where that cannot be read.
  */
@@ -77,6 +86,19 @@ function collect(value: JsonValue, steps: readonly Step[], at: number, found: Js
   if (!isObject(value) || !Object.hasOwn(value, step.member)) return false;
   const member = value[step.member];
   return member !== undefined && collect(member, steps, at + 1, found);
+}
+
+function collectPresent(value: JsonValue, steps: readonly Step[], at: number, found: JsonValue[]): boolean {
+  if (value === null) return true;
+  const step = steps[at];
+  if (step === undefined) {
+    found.push(value);
+    return true;
+  }
+  if (step === 'each') return isList(value) && value.every((item) => collectPresent(item, steps, at + 1, found));
+  if (!isObject(value)) return false;
+  const member = Object.hasOwn(value, step.member) ? value[step.member] : undefined;
+  return member === undefined || collectPresent(member, steps, at + 1, found);
 }
 
 function isListSuffix(suffix: string): boolean {

@@ -9,7 +9,7 @@ export type SlidingPeriod = 'minute' | 'hour';
 export const SLIDING_MS: Readonly<Record<SlidingPeriod, number>> = { minute: 60_000, hour: 3_600_000 };
 
 /** A calendar period: from `startMs`, which belongs to it, to `endMs`, which does not. */
-export interface CalendarWindow {
+interface CalendarWindow {
   /** First day of the period, `2026-11-29`: it names the period. */
   readonly label: string;
   readonly startMs: number;

@@ -8,12 +8,19 @@ export interface ApiOperation extends Operation {
   readonly tags: readonly string[];
   /** Whether it changes anything, by its method: GET and HEAD do not. The operator's words may say otherwise. */
   readonly writes: boolean;
+  /** A path parameter is written `;name=value`. Known without reading a schema. */
+  readonly hasMatrix: boolean;
   /** Schema of the arguments. */
-  readonly input: CompiledSchema;
+  readonly input: CompiledSchema<JsonObject>;
   /** Schema of what a successful call answers, where the document declares JSON. */
-  readonly result: CompiledSchema | undefined;
+  readonly result: CompiledSchema<JsonObject> | undefined;
   /** Why the arguments cannot be checked in full; empty where they can. */
   readonly partial: readonly string[];
+  /**
+   * The same operation where somebody else than the caller writes one of its arguments: it does not declare it. An argument
+   * that stands inside a composed body cannot be taken out, and is still declared.
+   */
+  without(argument: string): ApiOperation;
 }
 
 /** An operation of the document that is no tool, and why. */
@@ -35,6 +42,8 @@ export interface ApiSelection {
   readonly exclude?: readonly string[];
   /** New names by `operationId` or tool name. */
   readonly rename?: Readonly<Record<string, string>>;
+  /** Headers, in lower case, that are no arguments because the gateway writes them itself. */
+  readonly withoutHeaders?: ReadonlySet<string>;
 }
 
 /** What a document offers. */
@@ -45,19 +54,18 @@ export interface Api {
   readonly basePath: string;
   readonly operations: readonly ApiOperation[];
   readonly refused: readonly RefusedOperation[];
+  /** Patterns and names of the selection that fit nothing in the document. */
+  readonly unmet: readonly string[];
 }
 
 /** Thrown for a document that cannot be loaded; the message says what is wrong and where. */
 export class ApiError extends Error {
-  readonly code: 'api_invalid' | 'api_clash';
-  constructor(code: 'api_invalid' | 'api_clash', message: string) {
+  readonly code: ApiErrorCode;
+  constructor(code: ApiErrorCode, message: string) {
     super(message);
     this.code = code;
   }
 }
 
-/** One `properties` schema under construction. */
-export interface InputParts {
-  readonly properties: Map<string, JsonObject | boolean>;
-  readonly required: Set<string>;
-}
+/** `api_unpinned` and `api_changed`: a document whose digest is not known, or another than is known. */
+export type ApiErrorCode = 'api_invalid' | 'api_clash' | 'api_unpinned' | 'api_changed';

@@ -52,9 +52,13 @@ export function routesBack<T extends Routable>(router: Router<T>, operation: T, 
   return match.kind === 'match' && match.operation === operation;
 }
 
-/** Equal as far as a request can tell: `5` and `"5"` are one text, and the schema has said which of them is meant. */
+/**
+ * Equal as far as a request can tell: `5` and `"5"`, or `5` and `[5]`, are one text where the schema lets both in, and it
+ * has said which of them is meant.
+ */
 function sameTexts(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
+  if (isArray(a) && !isArray(b)) return a.length === 1 && !isArray(a[0]) && sameTexts(a[0], b);
   if (isArray(a) || isArray(b)) {
     return isArray(a) && isArray(b) && a.length === b.length && a.every((item, i) => sameTexts(item, b[i]));
   }

@@ -1,27 +1,30 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
-import { isObject, isSchema, member } from '../schema/dialect.ts';
+import { isObject, member } from '../schema/dialect.ts';
 import type { SchemaDocument, Scope } from '../schema/document.ts';
 import { TEXT_KIND, type ValueKind } from '../schema/kinds.ts';
 import type { ApiOperation } from './api.ts';
-import { type BodySource, compileBody, flatBody, isJsonType, readFields } from './body.ts';
+import { type BodySource, compileBody, flatBody, readFields } from './body.ts';
 import type { FormField, OperationBody, Parameter } from './operation.ts';
 import type { ParameterSource } from './parameters.ts';
+import { readResult } from './result.ts';
 import type { Selectable } from './selection.ts';
-import { follow, type Located, listOf, objectOf, textOf } from './source.ts';
+import { type Located, listOf, objectOf, textOf } from './source.ts';
 
 /** What of the document an operation is made of. */
 export interface OperationSources {
   readonly parameters: readonly ParameterSource[];
   readonly body: BodySource | undefined;
   readonly partial: readonly string[];
+  /** Arguments that somebody else than the caller writes. */
+  readonly left: readonly string[];
 }
 
 /** What an operation's parts become once they are asked for. */
 interface Made {
   readonly parameters: readonly Parameter[];
   readonly body: OperationBody | undefined;
-  readonly input: CompiledSchema;
+  readonly input: CompiledSchema<JsonObject>;
 }
 
 /** An operation whose schemas are read when first asked. */
@@ -31,12 +34,14 @@ export class LazyOperation implements ApiOperation {
   readonly pathTemplate: string;
   readonly tags: readonly string[];
   readonly writes: boolean;
+  readonly hasMatrix: boolean;
   readonly #document: SchemaDocument;
   readonly #operation: Located;
   readonly #sources: OperationSources;
   readonly #swagger: boolean;
+  readonly #selectable: Selectable;
   #made: Made | undefined;
-  #result: { schema: CompiledSchema | undefined } | undefined;
+  #result: { schema: CompiledSchema<JsonObject> | undefined } | undefined;
 
   constructor(
     document: SchemaDocument,
@@ -54,6 +59,13 @@ export class LazyOperation implements ApiOperation {
     this.#operation = operation;
     this.#sources = sources;
     this.#swagger = swagger;
+    this.#selectable = selectable;
+    this.hasMatrix = sources.parameters.some(({ style }) => style === 'matrix');
+  }
+
+  without(argument: string): ApiOperation {
+    const sources = { ...this.#sources, left: [...this.#sources.left, argument] };
+    return new LazyOperation(this.#document, this.#selectable, this.#operation, sources, this.#swagger);
   }
 
   get description(): string {
@@ -68,7 +80,7 @@ export class LazyOperation implements ApiOperation {
     return this.#make().body;
   }
 
-  get input(): CompiledSchema {
+  get input(): CompiledSchema<JsonObject> {
     return this.#make().input;
   }
 
@@ -76,7 +88,7 @@ export class LazyOperation implements ApiOperation {
     return [...this.#sources.partial, ...this.input.partial];
   }
 
-  get result(): CompiledSchema | undefined {
+  get result(): CompiledSchema<JsonObject> | undefined {
     this.#result ??= { schema: readResult(this.#document, this.#operation, this.#swagger) };
     return this.#result.schema;
   }
@@ -87,20 +99,22 @@ export class LazyOperation implements ApiOperation {
   }
 }
 
-function makeOperation(document: SchemaDocument, { parameters, body }: OperationSources): Made {
+function makeOperation(document: SchemaDocument, { parameters, body, left }: OperationSources): Made {
   const properties: Record<string, JsonValue> = {};
   const required: string[] = [];
-  const named = nameArguments(parameters);
-  for (const [argument, { schema, scope, required: isRequired }] of named) {
-    document.adopt(schema, scope);
+  const all = nameArguments(parameters);
+  const named = all.filter(([argument]) => !left.includes(argument));
+  for (const [argument, parameter] of named) {
+    const schema = describedSchema(parameter);
+    document.adopt(schema, parameter.scope);
     properties[argument] = schema;
-    if (isRequired) required.push(argument);
+    if (parameter.required) required.push(argument);
   }
-  const taken = new Set(Object.keys(properties));
+  const taken = new Set(all.map(([argument]) => argument));
   const placed = body === undefined ? undefined : placeBody(document, body, taken);
   const hasBody = placed !== undefined && !isEmptyObject(placed);
   const schema: Record<string, JsonValue> = { type: 'object', properties };
-  if (hasBody) addBody(schema, required, placed);
+  if (hasBody) addBody(schema, required, placed, left);
   if (required.length > 0) schema['required'] = required;
   const base = body?.scope.base ?? parameters[0]?.scope.base;
   const input = compileSchema(schema, { document, direction: 'request', ...(base === undefined ? {} : { base }) });
@@ -109,6 +123,13 @@ function makeOperation(document: SchemaDocument, { parameters, body }: Operation
     body: hasBody ? new LazyBody(placed) : undefined,
     input,
   };
+}
+
+/** Documents describe a parameter beside its schema; a tool's arguments are described in it. */
+function describedSchema({ schema, description }: ParameterSource): JsonObject | boolean {
+  if (description === undefined || !isObject(schema)) return schema;
+  if (Object.hasOwn(schema, '$ref') || Object.hasOwn(schema, 'description')) return schema;
+  return { ...schema, description };
 }
 
 /** One argument name per parameter: its own, with the place behind it where the document gives one name twice. */
@@ -155,7 +176,12 @@ function isEmptyObject({ names, alone }: PlacedBody): boolean {
   return names.length === 0 && alone.sealed && alone.kind.isObject;
 }
 
-function addBody(schema: Record<string, JsonValue>, required: string[], placed: PlacedBody): void {
+function addBody(
+  schema: Record<string, JsonValue>,
+  required: string[],
+  placed: PlacedBody,
+  left: readonly string[],
+): void {
   const { source, argument, flat } = placed;
   if (argument !== undefined) {
     schema['properties'] = {
@@ -166,9 +192,13 @@ function addBody(schema: Record<string, JsonValue>, required: string[], placed: 
   } else if (flat !== undefined) {
     schema['properties'] = {
       ...(isObject(schema['properties']) ? schema['properties'] : {}),
-      ...objectOf(flat.schema, 'properties'),
+      ...Object.fromEntries(
+        Object.entries(objectOf(flat.schema, 'properties') ?? {}).filter(([name]) => !left.includes(name)),
+      ),
     };
-    for (const name of listOf(flat.schema, 'required')) if (typeof name === 'string') required.push(name);
+    for (const name of listOf(flat.schema, 'required')) {
+      if (typeof name === 'string' && !left.includes(name)) required.push(name);
+    }
     const rest = member(flat.schema, 'additionalProperties');
     if (rest !== undefined) schema['additionalProperties'] = rest;
   } else {
@@ -226,25 +256,3 @@ class LazyBody implements OperationBody {
 }
 
 const NO_FIELDS: ReadonlyMap<string, FormField> = new Map();
-
-/** The schema of the first successful answer that is JSON. */
-function readResult(document: SchemaDocument, operation: Located, swagger: boolean): CompiledSchema | undefined {
-  const responses = objectOf(operation.value, 'responses') ?? {};
-  const codes = Object.keys(responses)
-    .filter((code) => /^2(?:\d\d|XX)$/i.test(code))
-    .sort();
-  for (const code of codes) {
-    const response = follow(document, member(responses, code), operation.scope);
-    if (response === undefined) continue;
-    let schema: JsonValue | undefined;
-    if (swagger) schema = member(response.value, 'schema');
-    else {
-      const media = Object.entries(objectOf(response.value, 'content') ?? {}).find(([type]) => isJsonType(type))?.[1];
-      schema = isObject(media) ? member(media, 'schema') : undefined;
-    }
-    if (!isSchema(schema)) continue;
-    document.adopt(schema, response.scope);
-    return compileSchema(schema, { document, base: response.scope.base, direction: 'response' });
-  }
-  return undefined;
-}

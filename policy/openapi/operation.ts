@@ -39,6 +39,8 @@ export interface OperationBody {
   /** Media type to send, as declared: `application/json` or a `+json` type, or that of the form. */
   readonly contentType: string;
   readonly required: boolean;
+  /** A body is written also where none of its members is given: `{}` was digested, so `{}` is what is sent. */
+  readonly writesEmpty?: boolean;
   /** The argument that is the whole body; undefined where the body's members are arguments themselves. */
   readonly argument: string | undefined;
   /** How the fields of a form are written; those that it does not name are one text, or several for a list. */
@@ -103,13 +105,22 @@ export function plainOperation(call: PlainCall): Operation {
   const body: OperationBody | undefined =
     QUERY_METHODS.has(method) || input === undefined
       ? undefined
-      : { format: 'json', contentType: 'application/json', required: false, argument: undefined, fields: new Map() };
+      : {
+          format: 'json',
+          contentType: 'application/json',
+          required: false,
+          argument: undefined,
+          fields: new Map(),
+          writesEmpty: others.length > 0,
+        };
   return { name, method, pathTemplate, parameters, body };
 }
 
 function plain(name: string, place: 'path' | 'query', input: CompiledSchema | undefined): Parameter {
   const kind = input?.kindOf(name) ?? TEXT_KIND;
-  const nested = kind.isObject;
+  const item = kind.isArray ? kind.item() : undefined;
+  // What no style can spell is carried as JSON text.
+  const nested = kind.isObject || item?.isObject === true || item?.isArray === true;
   const style = place === 'path' ? 'simple' : nested ? 'json' : 'form';
   return { name, argument: name, place, style, explode: place === 'query', required: false, kind };
 }

@@ -13,6 +13,7 @@ export interface ParameterSource {
   readonly required: boolean;
   readonly schema: JsonObject | boolean;
   readonly scope: Scope;
+  readonly description: string | undefined;
 }
 
 /** A body parameter or form field of Swagger 2.0. */
@@ -37,12 +38,14 @@ const STYLES: Readonly<Record<ParameterPlace, readonly string[]>> = {
 
 /**
  * The parameters of an operation: its own, and those of its path that it does not override (OpenAPI 3.1, Path Item
- * Object). What cannot be carried is left out, with the reason in `partial`.
+ * Object). What cannot be carried is left out, with the reason in `partial`; `withoutHeaders` without one, since others
+ * write them.
  */
 export function readParameters(
   document: SchemaDocument,
   lists: readonly { readonly list: readonly JsonValue[]; readonly scope: Scope }[],
   partial: string[],
+  withoutHeaders: ReadonlySet<string> = NO_HEADERS,
 ): { parameters: ParameterSource[]; swagger: SwaggerBody } {
   const found = new Map<string, ParameterSource>();
   const fields = new Map<string, ParameterSource & { file: boolean }>();
@@ -62,8 +65,9 @@ export function readParameters(
         fields.set(name, { ...readParameter(parameter, name, 'query', partial), file });
       } else if (isPlace(place)) {
         // OpenAPI 3.0.3, Parameter Object: Accept, Content-Type and Authorization parameters are ignored.
+        if (place === 'header' && withoutHeaders.has(name.toLowerCase())) continue;
         if (place === 'header' && isReservedHeader(name)) {
-          if (member(parameter.value, 'required') === true)
+          if (member(parameter.value, 'required') === true && name.toLowerCase() !== 'idempotency-key')
             partial.push(`the header \`${name}\` cannot be an argument`);
         } else found.set(`${place} ${name}`, readParameter(parameter, name, place, partial));
       } else partial.push(`the parameter \`${name}\` stands in \`${place}\`, which is not known`);
@@ -71,6 +75,8 @@ export function readParameters(
   }
   return { parameters: [...found.values()], swagger: { body, fields: [...fields.values()] } };
 }
+
+const NO_HEADERS: ReadonlySet<string> = new Set();
 
 function isPlace(place: string): place is ParameterPlace {
   return PLACES.has(place);
@@ -82,11 +88,21 @@ function readParameter(
   place: ParameterPlace,
   partial: string[],
 ): ParameterSource {
+  const description = textOf(value, 'description');
   const required = place === 'path' || member(value, 'required') === true;
   const content = Object.values(objectOf(value, 'content') ?? {})[0];
   if (content !== undefined) {
     const schema = isObject(content) ? member(content, 'schema') : undefined;
-    return { name, place, style: 'json', explode: false, required, schema: isSchema(schema) ? schema : true, scope };
+    return {
+      name,
+      place,
+      style: 'json',
+      explode: false,
+      required,
+      schema: isSchema(schema) ? schema : true,
+      scope,
+      description,
+    };
   }
   const schema = member(value, 'schema');
   if (!isSchema(schema)) return readSwaggerParameter(value, scope, name, place, required);
@@ -105,6 +121,7 @@ function readParameter(
     required,
     schema,
     scope,
+    description,
   };
 }
 
@@ -126,10 +143,16 @@ function readSwaggerParameter(
   required: boolean,
 ): ParameterSource {
   const members = Object.entries(value).filter(([key]) => !PARAMETER_MEMBERS.has(key));
-  const described = textOf(value, 'description');
-  const schema = Object.fromEntries(
-    described === undefined ? members : [...members, ['description', described] as const],
-  );
+  const schema = Object.fromEntries(members);
+  const description = textOf(value, 'description');
   const csv = { style: DEFAULT_STYLES[place], explode: false };
-  return { name, place, required, schema, scope, ...(SWAGGER_STYLES[textOf(value, 'collectionFormat') ?? ''] ?? csv) };
+  return {
+    name,
+    place,
+    required,
+    schema,
+    scope,
+    description,
+    ...(SWAGGER_STYLES[textOf(value, 'collectionFormat') ?? ''] ?? csv),
+  };
 }

@@ -75,7 +75,9 @@ export function readQuery(
   }
   const own = take(pairs, (pair) => pair.name === name);
   if (own.length === 0) return undefined;
-  if (explode && kind.isArray && style !== 'json') {
+  // One value of what may be one or several is one.
+  const isList = kind.isArray && (own.length > 1 || kind.scalars.size === 0);
+  if (explode && isList && style !== 'json') {
     const { scalars } = kind.item();
     return own.map(({ raw }) => readScalar(PERCENT.decode(raw), scalars));
   }

@@ -43,6 +43,7 @@ export function readApi(source: ApiFiles, selection: ApiSelection = {}): Api {
     basePath: basePathOf(root, version === '2.0'),
     operations: reader.operations,
     refused: reader.refused,
+    unmet: [...reader.unmet],
   };
 }
 
@@ -69,6 +70,7 @@ function trimBase(path: string): string {
 class ApiReader {
   readonly operations: ApiOperation[] = [];
   readonly refused: RefusedOperation[] = [];
+  readonly unmet: Set<string>;
   readonly #document: SchemaDocument;
   readonly #root: JsonObject;
   readonly #scope: Scope;
@@ -82,6 +84,8 @@ class ApiReader {
     this.#scope = scope;
     this.#swagger = swagger;
     this.#selection = selection;
+    const { include = [], exclude = [], rename = {} } = selection;
+    this.unmet = new Set([...include, ...exclude, ...Object.keys(rename)]);
   }
 
   readPaths(): void {
@@ -109,8 +113,9 @@ class ApiReader {
     const given = toolName(operationId, method, path);
     const { rename } = this.#selection;
     const renamed = rename === undefined ? undefined : (own(rename, operationId) ?? own(rename, given));
+    if (renamed !== undefined) for (const name of [operationId ?? given, given]) this.unmet.delete(name);
     const selectable: Selectable = { name: renamed ?? given, operationId, method, pathTemplate, tags };
-    if (!isSelected(this.#selection, selectable)) return;
+    if (!isSelected(this.#selection, selectable, this.unmet)) return;
     const reason = this.#build(selectable, operation, item);
     if (reason !== undefined) this.refused.push({ name: selectable.name, method, pathTemplate, reason });
   }
@@ -126,7 +131,7 @@ class ApiReader {
       { list: listOf(item.value, 'parameters'), scope: item.scope },
       { list: listOf(operation.value, 'parameters'), scope: operation.scope },
     ];
-    const { parameters, swagger } = readParameters(this.#document, lists, partial);
+    const { parameters, swagger } = readParameters(this.#document, lists, partial, this.#selection.withoutHeaders);
     const reading = this.#swagger
       ? readSwaggerBody(swagger, this.#consumes(operation.value))
       : readRequestBody(this.#document, member(operation.value, 'requestBody'), operation.scope);
@@ -147,7 +152,13 @@ class ApiReader {
     if (other !== undefined) refuseClash(selectable, other);
     this.#names.set(name, selectable);
     this.operations.push(
-      new LazyOperation(this.#document, selectable, operation, { parameters: usable, body, partial }, this.#swagger),
+      new LazyOperation(
+        this.#document,
+        selectable,
+        operation,
+        { parameters: usable, body, partial, left: [] },
+        this.#swagger,
+      ),
     );
     return undefined;
   }

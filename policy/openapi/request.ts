@@ -170,7 +170,7 @@ function buildBody(
   } else {
     const members = Object.entries(args).filter(([name]) => !used.has(name));
     for (const [name] of members) used.add(name);
-    if (members.length > 0 || body.required) value = Object.fromEntries(members);
+    if (members.length > 0 || body.required || body.writesEmpty === true) value = Object.fromEntries(members);
   }
   if (value === undefined) return undefined;
   if (body.format === 'json') return { kind: 'json', value };

@@ -10,7 +10,7 @@ export interface Selectable {
 }
 
 /** Whether a text matches a glob, in which `*` stands for any text. Linear in both, times at most the stars. */
-export function matchesGlob(glob: string, text: string): boolean {
+function matchesGlob(glob: string, text: string): boolean {
   const parts = glob.split('*');
   const first = parts[0] ?? '';
   if (parts.length === 1) return glob === text;
@@ -27,7 +27,7 @@ export function matchesGlob(glob: string, text: string): boolean {
 }
 
 /** Whether one pattern of `include` or `exclude` takes an operation. */
-export function matchesPattern(pattern: string, operation: Selectable): boolean {
+function matchesPattern(pattern: string, operation: Selectable): boolean {
   if (pattern.startsWith('tag:')) return operation.tags.some((tag) => matchesGlob(pattern.slice(4), tag));
   if (/\s\//.test(pattern) || pattern.startsWith('/')) {
     const [method, path] = pattern.startsWith('/') ? ['*', pattern] : splitOnce(pattern);
@@ -44,11 +44,17 @@ function splitOnce(pattern: string): [string, string] {
   return [pattern.slice(0, at), pattern.slice(at).trim()];
 }
 
-/** Whether a selection takes an operation. */
-export function isSelected(selection: ApiSelection, operation: Selectable): boolean {
-  const { include, exclude } = selection;
-  if (include !== undefined && !include.some((pattern) => matchesPattern(pattern, operation))) return false;
-  return exclude === undefined || !exclude.some((pattern) => matchesPattern(pattern, operation));
+/** Whether a selection takes an operation; the patterns that fit it are taken out of `unmet`. */
+export function isSelected(selection: ApiSelection, operation: Selectable, unmet: Set<string>): boolean {
+  const meets = (pattern: string): boolean => {
+    const met = matchesPattern(pattern, operation);
+    if (met) unmet.delete(pattern);
+    return met;
+  };
+  // Every pattern is asked, so that those that fit nothing are known.
+  const taken = selection.include === undefined || selection.include.filter(meets).length > 0;
+  const left = selection.exclude !== undefined && selection.exclude.filter(meets).length > 0;
+  return taken && !left;
 }
 
 /** The tool name of an operation: its `operationId`, else the words of method and path; letters, digits, `_`, `.`, `-`. */

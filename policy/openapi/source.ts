@@ -78,6 +78,11 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   'x-http-method',
   'x-http-method-override',
   'x-method-override',
+  'x-http-method-overide',
+  // The key of a call is the gateway's to make, so that no caller can take another's.
+  'idempotency-key',
+  'traceparent',
+  'tracestate',
 ]);
 
 /** Whether a header may not be a parameter. */

@@ -45,7 +45,7 @@ export const PERCENT: TextCodec = {
 export const PLAIN: TextCodec = { encode: (text) => text, decode: (raw) => raw };
 
 /** A scalar's text, or a StyleError. */
-export function scalarText(value: JsonValue | undefined): string {
+function scalarText(value: JsonValue | undefined): string {
   const text = value === undefined ? undefined : writeScalar(value);
   if (text === undefined) throw new StyleError('must be a single value here');
   return text;
@@ -94,7 +94,8 @@ export function splitValue(
       kind,
     );
   }
-  if (kind.isArray) {
+  const isList = kind.isArray && (kind.scalars.size === 0 || raw.split(delimiter).length > 1);
+  if (isList) {
     const { scalars } = kind.item();
     return raw.split(delimiter).map((part) => readScalar(codec.decode(part), scalars));
   }

@@ -2,15 +2,16 @@ import type { ValidateFunction } from 'ajv';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type Dialect, type Direction, isArray } from './dialect.ts';
 import { DEFAULT_BASE, SchemaDocument, type Scope } from './document.ts';
-import { allowSteps, Engine } from './engine.ts';
+import { allowSteps } from './engine.ts';
 import { faultsOfErrors, sortFaults } from './faults.ts';
 import { kindOfShape, type ValueKind } from './kinds.ts';
 import type { Lowering, Precision } from './lower.ts';
-import { SchemaError, type SchemaNode, SchemaReader } from './node.ts';
+import { SchemaError, type SchemaNode } from './node.ts';
 import { partialReasons } from './partial.ts';
 import { renderSchema } from './render.ts';
-import { type Shape, ShapeTable } from './shape.ts';
-import { type SchemaFault, Walker } from './walk.ts';
+import type { Shape } from './shape.ts';
+import type { SchemaFault } from './walk.ts';
+import { type Workshop, workshopFor } from './workshop.ts';
 
 /** How a schema is read. */
 export interface SchemaOptions {
@@ -60,50 +61,6 @@ const MAX_FAULTS = 20;
 const MAX_VALUES_FOR_ALL = 2_000;
 const VALID: readonly SchemaFault[] = [];
 
-/** What schemas of one document share: read nodes, shapes, compiled functions. */
-class Workshop {
-  readonly reader: SchemaReader;
-  readonly shapes: ShapeTable;
-  readonly walker: Walker;
-  readonly closing: boolean;
-  readonly #engines = new Map<string, Engine>();
-
-  constructor(document: SchemaDocument, direction: Direction | undefined, closing: boolean) {
-    this.reader = new SchemaReader(document, direction);
-    this.shapes = new ShapeTable(closing);
-    this.walker = new Walker(this.shapes);
-    this.closing = closing;
-  }
-
-  compile(node: SchemaNode, lowering: Lowering): ValidateFunction {
-    const key = `${lowering.precision} ${lowering.purpose}`;
-    let engine = this.#engines.get(key);
-    if (engine === undefined) {
-      engine = new Engine(lowering);
-      this.#engines.set(key, engine);
-    }
-    return engine.compile(node, this.closing);
-  }
-}
-
-const workshops = new WeakMap<SchemaDocument, Map<string, Workshop>>();
-
-function workshopFor(document: SchemaDocument, options: SchemaOptions): Workshop {
-  const closing = options.closed ?? true;
-  const key = `${options.direction} ${closing}`;
-  let ofDocument = workshops.get(document);
-  if (ofDocument === undefined) {
-    ofDocument = new Map();
-    workshops.set(document, ofDocument);
-  }
-  let workshop = ofDocument.get(key);
-  if (workshop === undefined) {
-    workshop = new Workshop(document, options.direction, closing);
-    ofDocument.set(key, workshop);
-  }
-  return workshop;
-}
-
 /**
  * Prepares a schema. Nothing is read or compiled before it is asked for, so that a document of thousands of operations
  * loads at once; schemas of one `document` share what they have in common.
@@ -138,6 +95,7 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
   #read: { node: SchemaNode; partial: readonly string[]; unusable: string | undefined } | undefined;
   #shape: Shape | undefined;
   #first: ValidateFunction | undefined;
+  #broken: string | undefined;
 
   constructor(schema: S, workshop: Workshop, scope: Scope) {
     this.schema = schema;
@@ -161,7 +119,8 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
     try {
       const { walker } = this.#workshop;
       const shape = this.#shape ?? this.#place();
-      if (this.unusable !== undefined) return [unusableFault(this.unusable)];
+      const reason = this.#broken ?? this.unusable;
+      if (reason !== undefined) return [unusableFault(reason)];
       const declared = walker.accepts(value, shape);
       const first = this.#first ?? this.#compileFirst();
       if (declared && !walker.sawBigInteger) {
@@ -170,7 +129,7 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
       }
       return this.#explain(value, shape);
     } catch (cause) {
-      return [unusableFault(cause instanceof Error ? cause.message : 'it cannot be run')];
+      return [unusableFault(reasonOf(cause))];
     }
   }
 
@@ -244,8 +203,14 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
   }
 
   #compileFirst(): ValidateFunction {
-    this.#first = this.#compile({ precision: 'double', purpose: 'decide' });
-    return this.#first;
+    try {
+      this.#first = this.#compile({ precision: 'double', purpose: 'decide' });
+      return this.#first;
+    } catch (cause) {
+      // Not tried again at every call: it took long, and would fail again.
+      this.#broken = reasonOf(cause);
+      throw cause;
+    }
   }
 
   #compile(lowering: Lowering): ValidateFunction {
@@ -274,6 +239,10 @@ class LazySchema<S extends JsonObject | boolean> implements CompiledSchema<S> {
     }
     return sortFaults([...undeclared, ...faultsOfErrors(errors)], value, MAX_FAULTS);
   }
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : 'it cannot be run';
 }
 
 function unusableFault(reason: string): SchemaFault {

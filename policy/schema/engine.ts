@@ -179,12 +179,20 @@ export class Engine {
    */
   #lazyRef(id: string): DataValidateFunction {
     let target: ValidateFunction | undefined;
+    let failure: unknown;
     const validate: DataValidateFunction = (data: unknown, context?: DataValidationCxt) => {
       takeStep();
       if (target === undefined) {
         const waiting = this.#waiting.get(id);
         if (waiting === undefined) throw new TypeError('a reference leads nowhere');
-        target = this.#compile(...waiting);
+        if (failure !== undefined) throw failure;
+        try {
+          target = this.#compile(...waiting);
+        } catch (cause) {
+          // What cannot be compiled is not tried again at every call.
+          failure = cause;
+          throw cause;
+        }
       }
       if (target(data, context)) return true;
       validate.errors = target.errors ?? [];

@@ -13,7 +13,7 @@ const isStrings: Test = (value) => isArray(value) && value.every((item) => typeo
 const isType: Test = (value) => typeof value === 'string' && TYPES.has(value);
 
 /** Keywords that assert something of a value by themselves, with what their own value must look like. */
-export const ASSERTIONS: ReadonlyMap<string, readonly [Test, string]> = new Map<string, readonly [Test, string]>([
+const ASSERTIONS: ReadonlyMap<string, readonly [Test, string]> = new Map<string, readonly [Test, string]>([
   ['type', [(value) => (isArray(value) ? value.length > 0 && value.every(isType) : isType(value)), 'a type or a list']],
   ['enum', [(value) => isArray(value), 'a list of values']],
   ['const', [() => true, 'a value']],
@@ -74,7 +74,7 @@ const ANNOTATIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** True for a keyword that this project knows, whether or not it constrains anything. `x-` marks an extension. */
-export function isKnownKeyword(keyword: string): boolean {
+function isKnownKeyword(keyword: string): boolean {
   return (
     ASSERTIONS.has(keyword) || SUBSCHEMA_KEYWORDS.has(keyword) || ANNOTATIONS.has(keyword) || keyword.startsWith('x-')
   );

@@ -19,7 +19,7 @@ export type Precision = 'double' | 'exact';
  * What a lowered schema is for: to `decide`, or to `tell` the faults of what was refused. ajv counts what a failed `if`
  * evaluated as evaluated, so the deciding form spells conditions out; the telling one keeps them, for their messages.
  */
-export type Purpose = 'decide' | 'tell';
+type Purpose = 'decide' | 'tell';
 
 /** How a schema is lowered. */
 export interface Lowering {

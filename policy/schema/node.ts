@@ -1,16 +1,8 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type Dialect, type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
 import type { SchemaDocument, Scope } from './document.ts';
-import { FORMATS, isDescriptive } from './formats.ts';
+import { checkEnforceable, type PatternProperty, readPatternProperties } from './enforceable.ts';
 import { faultOfSubschemas, readAssertions } from './keywords.ts';
-import { compilePattern, type LinearPattern, PatternError } from './pattern.ts';
-
-/** Properties whose names match a pattern. */
-export interface PatternProperty {
-  readonly source: string;
-  readonly pattern: LinearPattern;
-  readonly node: SchemaNode;
-}
 
 /**
  * One schema object as read: in the keywords of 2020-12, its references followed on demand, with what in it cannot be
@@ -25,7 +17,7 @@ export interface SchemaNode {
   readonly assertions: Readonly<Record<string, JsonValue>>;
   /** Present where the schema lists properties, even none. */
   readonly properties: ReadonlyMap<string, SchemaNode> | undefined;
-  readonly patternProperties: readonly PatternProperty[];
+  readonly patternProperties: readonly PatternProperty<SchemaNode>[];
   /** Names that this direction does not carry (`readOnly` in a request). */
   readonly denied: ReadonlySet<string>;
   readonly additionalProperties: SchemaNode | undefined;
@@ -232,39 +224,3 @@ export class SchemaReader {
 const NOWHERE = (): undefined => undefined;
 const NO_NAMES: ReadonlySet<string> = new Set();
 const NO_NODES: ReadonlyMap<string, SchemaNode> = new Map();
-
-/** Takes out the assertions that are well-formed but cannot be run. */
-function checkEnforceable(assertions: Record<string, JsonValue>, faults: string[]): void {
-  const { pattern, format } = assertions;
-  if (typeof pattern === 'string') {
-    const reason = patternFault(pattern);
-    if (reason !== undefined) {
-      faults.push(`the pattern \`${pattern.slice(0, 200)}\` is not run: ${reason}`);
-      delete assertions['pattern'];
-    }
-  }
-  if (typeof format === 'string' && !FORMATS.has(format)) {
-    if (!isDescriptive(format)) faults.push(`the format \`${format.slice(0, 200)}\` is not known`);
-    delete assertions['format'];
-  }
-}
-
-function patternFault(source: string): string | undefined {
-  try {
-    compilePattern(source);
-    return undefined;
-  } catch (cause) {
-    if (cause instanceof PatternError) return cause.message;
-    throw cause;
-  }
-}
-
-function readPatternProperties(nodes: Map<string, SchemaNode> | undefined, faults: string[]): PatternProperty[] {
-  const read: PatternProperty[] = [];
-  for (const [source, node] of nodes ?? []) {
-    const reason = patternFault(source);
-    if (reason === undefined) read.push({ source, pattern: compilePattern(source), node });
-    else faults.push(`the property pattern \`${source.slice(0, 200)}\` is not run: ${reason}`);
-  }
-  return read;
-}

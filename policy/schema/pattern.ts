@@ -93,7 +93,7 @@ function compileNatively(source: string): LinearPattern | undefined {
 }
 
 /** Rewrites an ECMAScript pattern in RE2's grammar, or throws `PatternError`. */
-export function translatePattern(source: string): string {
+function translatePattern(source: string): string {
   let out = '';
   let i = 0;
   while (i < source.length) {

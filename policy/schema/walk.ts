@@ -13,9 +13,9 @@ export interface SchemaFault {
 }
 
 /** Instances nested deeper than this are refused, as the JSON reader does. */
-export const MAX_DEPTH = 64;
+const MAX_DEPTH = 64;
 /** Instances of more values than this are refused before any schema is run on them. */
-export const MAX_VALUES = 200_000;
+const MAX_VALUES = 200_000;
 
 /** RFC 6901 section 3: `~` and `/` are escaped in a reference token. */
 export function escapeToken(token: string): string {

@@ -41,6 +41,7 @@ function isSameCall(confirmation: Confirmation, snapshot: Snapshot, call: Call, 
     asked.undoes === call.undoes &&
     asked.caller === call.caller.name &&
     asked.policy === snapshot.policy &&
+    (work.question === undefined || work.question.question === asked.question) &&
     sameList(asked.labels, work.labels) &&
     personReasons(snapshot, call, work).reasons.every((reason) => asked.reasons.includes(reason))
   );

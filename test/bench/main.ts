@@ -71,11 +71,16 @@ const CASES: readonly Case[] = [
   },
 ];
 
+type Round = LoadResult & { readonly cpuUs: number };
+
 interface Measured {
   readonly name: string;
   readonly goal: string;
   readonly perSecond: number;
   readonly ofBare: number;
+  /** CPU time of the server a call, all threads, in microseconds: tells more than rates do on a busy machine. */
+  readonly cpuUs: number;
+  readonly cpuOfBare: number;
   readonly spread: number;
   readonly p99Ms: number;
 }
@@ -97,32 +102,32 @@ async function main(): Promise<void> {
 }
 
 async function measure(servers: { readonly bare: Started; readonly gateway: Started }): Promise<readonly Measured[]> {
-  const runs = new Map<string, LoadResult[]>();
+  const runs = new Map<string, Round[]>();
   for (const round of Array.from({ length: ROUNDS + 1 }, (_, index) => index)) {
     for (const one of CASES) {
-      const { port } = servers[one.target];
+      const server = servers[one.target];
+      const { port } = server;
       const options = { port, connections: CONNECTIONS, durationMs: seconds * 1000, request: one.request };
-      const result = await runLoad(options);
+      const before = server.cpuUs();
+      const load = await runLoad(options);
+      const result = { ...load, cpuUs: (server.cpuUs() - before) / load.calls };
       const wrong = Object.keys(result.statuses).filter((status) => status !== one.expect);
       if (wrong.length > 0) throw new Error(`${one.name}: answered ${JSON.stringify(result.statuses)}`);
       // The first round warms everything up.
       if (round > 0) runs.set(one.name, [...(runs.get(one.name) ?? []), result]);
     }
   }
-  const bare = median((runs.get(CASES[0]?.name ?? '') ?? []).map(({ perSecond }) => perSecond));
+  const first = runs.get(CASES[0]?.name ?? '') ?? [];
+  const bare = median(first.map(({ perSecond }) => perSecond));
+  const bareCpu = median(first.map(({ cpuUs }) => cpuUs));
   return CASES.map(({ name, goal }) => {
     const results = runs.get(name) ?? [];
     const rates = results.map(({ perSecond }) => perSecond);
     const perSecond = median(rates);
     const spread = (Math.max(...rates) - Math.min(...rates)) / perSecond;
-    return {
-      name,
-      goal,
-      perSecond,
-      ofBare: perSecond / bare,
-      spread,
-      p99Ms: median(results.map(({ p99Ms }) => p99Ms)),
-    };
+    const cpuUs = median(results.map((result) => result.cpuUs));
+    const p99Ms = median(results.map((result) => result.p99Ms));
+    return { name, goal, perSecond, ofBare: perSecond / bare, cpuUs, cpuOfBare: bareCpu / cpuUs, spread, p99Ms };
   });
 }
 
@@ -131,14 +136,16 @@ function render(
   check: ReturnType<typeof measureCheck>,
   carried: ReturnType<typeof measureCarried>,
 ): string {
-  const rows = measured.map(({ name, goal, perSecond, ofBare, p99Ms, spread }) =>
+  const rows = measured.map((row) =>
     [
-      name,
-      Math.round(perSecond),
-      `${Math.round(ofBare * 100)} %`,
-      goal,
-      p99Ms.toFixed(1),
-      `±${Math.round(spread * 50)} %`,
+      row.name,
+      Math.round(row.perSecond),
+      `${Math.round(row.ofBare * 100)} %`,
+      Math.round(row.cpuUs),
+      `${Math.round(row.cpuOfBare * 100)} %`,
+      row.goal,
+      row.p99Ms.toFixed(1),
+      `±${Math.round(row.spread * 50)} %`,
     ].join(' | '),
   );
   const noisy = measured.some(({ spread }) => spread > 0.3);
@@ -146,8 +153,8 @@ function render(
     '',
     `${machine()}; ${CONNECTIONS} connections, medians of ${ROUNDS} interleaved rounds of ${seconds} s`,
     '',
-    '| case | calls/s | of bare | goal | p99 ms | spread |',
-    '|---|---|---|---|---|---|',
+    '| case | calls/s | of bare | CPU µs | of bare, by CPU | goal | p99 ms | spread |',
+    '|---|---|---|---|---|---|---|---|',
     ...rows.map((row) => `| ${row} |`),
     '',
     '| the check alone, in process | µs CPU | goal |',

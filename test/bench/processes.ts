@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
@@ -6,6 +7,8 @@ import { fileURLToPath } from 'node:url';
 export interface Started {
   readonly port: number;
   readonly child: ChildProcess;
+  /** CPU time that the process has used, all its threads, in microseconds; NaN where the machine does not tell. */
+  cpuUs(): number;
   stop(): Promise<void>;
 }
 
@@ -20,12 +23,24 @@ export async function startScript(script: string, args: readonly string[], core:
   return {
     port: Number(port),
     child,
+    cpuUs: () => cpuOf(child.pid),
     stop: () =>
       new Promise((resolve) => {
         child.once('exit', () => resolve());
         child.kill('SIGTERM');
       }),
   };
+}
+
+/** User and system time of a process from `/proc/PID/stat`, whose clock ticks are hundredths of a second. */
+function cpuOf(pid: number | undefined): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10_000;
+  } catch {
+    return Number.NaN;
+  }
 }
 
 function firstLine(child: ChildProcess, script: string): Promise<string> {

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Command } from 'commander';
-import { createProgram, runToolgate } from '../../gateway/cli/program.ts';
+import { createProgram } from '../../gateway/cli/program.ts';
 import { decision, openLog } from '../audit/support.ts';
+import { type Ran, toolgate } from './run.ts';
 
 const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
 const dir = mkdtempSync(join(tmpdir(), 'cli-'));
@@ -18,41 +19,9 @@ after(() => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-interface Ran {
-  readonly status: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** A process of its own: what a shell sees. */
 function spawnToolgate(...args: string[]): Ran {
   return spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8', cwd: dir });
-}
-
-/** The same in this process, which is ten times as quick. The test runner's own reports are bytes and go on. */
-async function toolgate(...args: string[]): Promise<Ran> {
-  const said = { stdout: '', stderr: '' };
-  const restore = (['stdout', 'stderr'] as const).map((name) => {
-    const stream = process[name];
-    const write = stream.write;
-    stream.write = (chunk: string | Uint8Array, ...rest: unknown[]): boolean => {
-      if (typeof chunk !== 'string') return Reflect.apply(write, stream, [chunk, ...rest]);
-      said[name] += chunk;
-      const done = rest.at(-1);
-      if (typeof done === 'function') process.nextTick(done);
-      return true;
-    };
-    return () => {
-      stream.write = write;
-    };
-  });
-  try {
-    await runToolgate(args);
-    return { status: Number(process.exitCode ?? 0), ...said };
-  } finally {
-    for (const undo of restore) undo();
-    process.exitCode = undefined;
-  }
 }
 
 function everyCommand(command: Command): Command[] {

@@ -31,7 +31,7 @@ interface RequestOptions {
   readonly key?: string;
 }
 
-interface TestAnswer {
+export interface TestAnswer {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;

@@ -6,7 +6,15 @@ import type { Tool, UndoBinding } from '../../policy/tool.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 import type { Outcome } from '../../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { NOW_MS, POLICY, SESSION, type World, type WorldEntry, type WorldTool } from './world.ts';
+import {
+  NOW_MS,
+  POLICY,
+  SESSION,
+  type World,
+  type WorldConfirmation,
+  type WorldEntry,
+  type WorldTool,
+} from './world.ts';
 
 /** What `checkCall` takes. */
 export interface Built {
@@ -65,12 +73,29 @@ function linkOf(step: number): string {
 function buildCatalogue(world: World): Catalogue {
   const agents = Object.entries(world.agents);
   return makeCatalogue(
-    Object.entries(world.tools).map(([id, words]) => buildTool(id, words, Object.keys(world.agents))),
+    Object.entries(world.tools).map(([id, words]) =>
+      buildTool(id, words, Object.keys(world.agents), resultPaths(world, id)),
+    ),
     agents.map(([name, { privilege = 0 }]) => ({ name, privilege, defaults: {} })),
   );
 }
 
-function buildTool(id: string, words: WorldTool, everyone: readonly string[]): Tool {
+/** Every field that a result of the tool has in the world's past: its result schema declares them. */
+function resultPaths(world: World, id: string): readonly string[] {
+  const results = (world.past ?? []).filter(({ tool }) => tool === id).map(({ result }) => result ?? {});
+  return [...new Set(results.flatMap((result) => Object.keys(result)))];
+}
+
+function resultSchema(paths: readonly string[]): JsonObject {
+  const properties: Record<string, JsonObject> = {};
+  for (const path of paths) {
+    const [name = '', ...rest] = path.split('.');
+    properties[name] = rest.length === 0 ? {} : resultSchema([rest.join('.')]);
+  }
+  return { type: 'object', properties };
+}
+
+function buildTool(id: string, words: WorldTool, everyone: readonly string[], results: readonly string[]): Tool {
   const slash = id.indexOf('/');
   const undo = words.undo === undefined ? undefined : buildUndo(words.undo);
   return {
@@ -95,6 +120,7 @@ function buildTool(id: string, words: WorldTool, everyone: readonly string[]): T
     argumentKinds: {},
     defaults: {},
     watched: [],
+    ...(results.length === 0 ? {} : { result: compiled(resultSchema(results)) }),
     ...(words.at_most === undefined ? {} : { atMost: words.at_most }),
     ...(undo === undefined ? {} : { undo }),
     ...(words.pin === undefined ? {} : { pin: words.pin }),
@@ -226,6 +252,13 @@ function buildCall(world: World): Call {
   };
 }
 
+function questionOf(world: World, given: WorldConfirmation): { readonly question?: string } {
+  if (given.question !== undefined) return { question: given.question };
+  const { rulebook } = world;
+  const asks = given.reasons.includes('gate_clarify') && rulebook !== undefined && 'question' in rulebook;
+  return asks ? { question: rulebook.question } : {};
+}
+
 function buildConfirmation(world: World): Confirmation | 'invalid' | undefined {
   const given = world.confirmation;
   if (given === undefined || given === 'invalid') return given;
@@ -248,6 +281,7 @@ function buildConfirmation(world: World): Confirmation | 'invalid' | undefined {
       labels: given.labels ?? [],
       caller: given.caller ?? world.caller.name ?? 'app',
       policy: given.policy ?? POLICY,
+      ...questionOf(world, given),
     },
   };
 }

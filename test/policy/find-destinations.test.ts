@@ -281,3 +281,11 @@ test('a plain e-mail address is one address and nothing else', () => {
   }
   for (const value of [null, true, 40, 40n, ['a@b.com'], { a: 'a@b.com' }]) assert.equal(isPlainEmail(value), false);
 });
+
+test('what the page on security says that is not seen, is not seen', () => {
+  const page = readFileSync(new URL('../../SECURITY.md', import.meta.url), 'utf8');
+  const limits = /It\s+does \*\*not\*\* see:(.*?)\n- /s.exec(page)?.[1] ?? '';
+  const examples = [...limits.matchAll(/`([^`]+)`/g)].map(([, text]) => text ?? '');
+  assert.ok(examples.length >= 5);
+  for (const text of examples) assert.deepEqual(findDestinations({ a: text }).destinations, [], text);
+});

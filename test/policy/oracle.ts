@@ -216,6 +216,9 @@ class Oracle extends OracleFacts {
       [given.policy ?? POLICY, POLICY],
       [given.caller ?? caller.name ?? 'app', caller.name ?? 'app'],
     ].every(([one, other]) => JSON.stringify(one) === JSON.stringify(other));
+    const { rulebook } = this.world;
+    const asks = rulebook !== undefined && 'question' in rulebook ? rulebook.question : undefined;
+    if (asks !== undefined && given.question !== undefined && given.question !== asks) return false;
     return same && this.reasons(found).every((reason) => given.reasons.includes(reason));
   }
 

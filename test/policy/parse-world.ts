@@ -83,6 +83,7 @@ const CONFIRMATION = record(
     expires: COUNT,
     spent: FLAG,
     point: oneOf('exact', 'until_write'),
+    question: TEXT,
   },
   ...['step', 'tool', 'agent', 'arguments', 'origins', 'reasons'],
 );

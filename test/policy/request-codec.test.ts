@@ -223,3 +223,46 @@ test('what is built reads back as the same arguments, in every place, style and 
   }
   assert.ok(carried > 1000, `${carried} carried`);
 });
+
+test('nested arguments of a call listed by hand go into the query as JSON', () => {
+  const input = compileSchema({
+    type: 'object',
+    properties: {
+      where: { type: 'object', properties: { a: { type: 'integer' } } },
+      lines: { type: 'array', items: { type: 'object', properties: { b: { type: 'string' } } } },
+    },
+  });
+  const operation = plainOperation({ name: 'find', method: 'GET', path: '/find', input });
+  const args = { where: { a: 1 }, lines: [{ b: 'x,y' }] };
+  const built = buildRequest(operation, args);
+  assert.ok(built.ok);
+  assert.deepEqual(readBuilt(operation, built.value), args);
+  assert.deepEqual(read(operation, '/find?where=%7Bx'), ['style /where']);
+});
+
+test('what may be one value or several is carried either way', () => {
+  const property: JsonObject = { anyOf: [{ type: 'integer' }, { type: 'array', items: { type: 'integer' } }] };
+  const input = compileSchema({ type: 'object', properties: { id: property } });
+  const operation = plainOperation({ name: 'list', method: 'GET', path: '/list', input });
+  for (const id of [5, [5], [5, 6]]) assert.ok(buildRequest(operation, { id }).ok, JSON.stringify(id));
+  assert.deepEqual(read(operation, '/list?id=5'), { id: 5 });
+  assert.deepEqual(read(operation, '/list?id=5&id=6'), { id: [5, 6] });
+});
+
+test('a query or form of too many pairs is refused at once', () => {
+  const operation: Operation = {
+    ...plainOperation({ name: 'post', method: 'POST', path: '/post', input: compileSchema({ properties: { a: {} } }) }),
+    body: {
+      format: 'form',
+      contentType: 'application/x-www-form-urlencoded',
+      required: false,
+      argument: undefined,
+      fields: new Map(),
+    },
+  };
+  const text = Array.from({ length: 200_000 }, (_, i) => `k${i}=1`).join('&');
+  const start = performance.now();
+  assert.deepEqual(read(operation, '/post', {}, { kind: 'form', text }), ['maxValues ']);
+  assert.deepEqual(read(operation, '/post', {}, { kind: 'form', text: 'a=1&a=2&b=3' }), ['style /a']);
+  assert.ok(performance.now() - start < 2_000);
+});

@@ -71,6 +71,8 @@ export interface WorldConfirmation {
   readonly expires?: number;
   readonly spent?: boolean;
   readonly point?: Confirmation['point'];
+  /** What the rulebook asked; left out, where it asked, what it asks now. */
+  readonly question?: string;
 }
 
 /** All that one check depends on, as data. */

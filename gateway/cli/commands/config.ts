@@ -17,8 +17,8 @@ export const VALIDATE_COMMAND: CliCommand = {
         const { lookAtServers } = await import('../../mcp/look-at-servers.ts');
         const { catalogueDeps } = await import('../../load/catalogue-deps.ts');
         const read = { env: process.env, json: options.json === true };
-        const { text, exitCode } = await lookAtServers((provider) =>
-          validateConfig(file, read, catalogueDeps(provider)),
+        const { text, exitCode } = await lookAtServers((mcp) =>
+          validateConfig(file, read, catalogueDeps({ thorough: true, mcp })),
         );
         await print(text);
         process.exitCode = exitCode;
