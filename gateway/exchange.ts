@@ -40,6 +40,8 @@ export interface AskedOfClient {
 export interface CallRelay {
   /** Names the client's session; a server keeps one of its own for each. */
   readonly link: string;
+  /** Revisions up to 2025-11-25 (sessions), or from 2026-07-28 on (none). */
+  readonly era: 'legacy' | 'modern';
   /** The client's `_meta`, without what is the gateway's or the connection's own. */
   readonly meta: JsonObject;
   /** What the client says that it can be asked. */

@@ -17,6 +17,9 @@ export interface EndpointContext {
   readonly capabilities: JsonObject;
   /** Names the client's session to servers. */
   readonly link: string;
+  readonly era: 'legacy' | 'modern';
+  /** Members of the newer era's envelope that are for the server: the level from which on it may log. */
+  readonly envelope: JsonObject;
 }
 
 /** One request of a client, and how it is talked to while the request runs. */
@@ -41,7 +44,8 @@ export function relayOf(context: EndpointContext, request: ClientRequest): CallR
   );
   return {
     link: context.link,
-    meta: Object.fromEntries(passed),
+    era: context.era,
+    meta: { ...Object.fromEntries(passed), ...context.envelope },
     capabilities: context.capabilities,
     notify: request.notify,
     ask: request.ask,

@@ -123,6 +123,8 @@ export class LegacySessions {
       session: `mcp-${claims.id}`,
       capabilities: claims.capabilities,
       link: claims.id,
+      era: 'legacy',
+      envelope: {},
     };
     const server = await makeServer(() => context, answerLegacy);
     server.onerror = (error) => this.#note(error);

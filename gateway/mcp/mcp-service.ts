@@ -3,6 +3,7 @@ import {
   CLIENT_INFO_META_KEY,
   classifyInboundRequest,
   createMcpHandler,
+  LOG_LEVEL_META_KEY,
   type McpHttpHandler,
 } from '@modelcontextprotocol/server';
 import type { Caller } from '../../policy/call.ts';
@@ -186,6 +187,7 @@ export class McpService {
     const meta = isObject(params) ? metaOf(params) : {};
     const info = meta[CLIENT_INFO_META_KEY];
     const capabilities = meta[CLIENT_CAPABILITIES_META_KEY];
+    const level = meta[LOG_LEVEL_META_KEY];
     const client = isObject(info) && typeof info['name'] === 'string' ? info['name'] : '';
     const derived = gateway.keyed(canonicalize(['mcp session', caller.name, client])).slice(0, 22);
     return {
@@ -196,6 +198,8 @@ export class McpService {
       session: `mcp-${derived}`,
       capabilities: isObject(capabilities) ? capabilities : {},
       link: derived,
+      era: 'modern',
+      envelope: level === undefined ? {} : { [LOG_LEVEL_META_KEY]: level },
     };
   }
 

@@ -55,6 +55,8 @@ export class ServerConnection {
   readonly #notices = new Map<string, Set<ServerNotice>>();
   #control: Promise<Link> | undefined;
   #era: PriorDiscovery | undefined;
+  /** A server of the newer era may serve clients of the older one too; it is tried with the first of them. */
+  #alsoLegacy = true;
   #failures = 0;
   #isClosed = false;
 
@@ -93,19 +95,31 @@ export class ServerConnection {
     const { place, trusted } = this.#options;
     if (place.kind === 'stdio' || relay === undefined) return { link: control, once: false };
     const capabilities = trusted ? clientCapabilities(relay.capabilities) : {};
-    if (this.#era?.kind === 'modern') {
-      const once = this.#openHttp(place.url, this.#watch(makeClient(capabilities, 'auto'), relay.link), this.#era);
-      return { link: await once, once: true };
+    if (this.#era?.kind === 'modern' && (relay.era === 'modern' || !this.#alsoLegacy)) {
+      return { link: await this.#openOnce(place.url, relay, capabilities, this.#era), once: true };
     }
-    let known = this.#links.get(relay.link);
-    if (known === undefined) {
-      const client = this.#watch(makeClient(capabilities, 'legacy'), relay.link);
-      const made = this.#openHttp(place.url, client, { kind: 'legacy' });
-      known = made;
-      this.#links.set(relay.link, made);
-      made.catch(() => this.#drop(relay.link, made));
+    try {
+      return { link: await this.#openSession(place.url, relay, capabilities), once: false };
+    } catch (error) {
+      // A server of the newer era alone has no sessions: what a client of the older one asks is bridged from then on.
+      if (this.#era?.kind !== 'modern' || !(error instanceof LinkFault)) throw error;
+      this.#alsoLegacy = false;
+      return { link: await this.#openOnce(place.url, relay, capabilities, this.#era), once: true };
     }
-    return { link: await known, once: false };
+  }
+
+  #openOnce(url: string, relay: CallRelay, capabilities: ClientCapabilities, prior: PriorDiscovery): Promise<Link> {
+    return this.#openHttp(url, this.#watch(makeClient(capabilities, 'auto'), relay.link), prior);
+  }
+
+  #openSession(url: string, relay: CallRelay, capabilities: ClientCapabilities): Promise<Link> {
+    const known = this.#links.get(relay.link);
+    if (known !== undefined) return known;
+    const client = this.#watch(makeClient(capabilities, 'legacy'), relay.link);
+    const made = this.#openHttp(url, client, { kind: 'legacy' });
+    this.#links.set(relay.link, made);
+    made.catch(() => this.#drop(relay.link, made));
+    return made;
   }
 
   /** Forgets a client's session at the server, which has forgotten it too. */
