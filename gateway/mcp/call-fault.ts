@@ -68,6 +68,7 @@ function rpcError({ code, message, data }: ProtocolError): UpstreamAnswer {
     status: NOTHING_DONE.has(code) ? 400 : 500,
     headers: ['content-type', 'application/json'],
     body: Buffer.from(renderJson(error)),
+    ...(NOTHING_DONE.has(code) ? { saysFailed: true } : {}),
   };
 }
 

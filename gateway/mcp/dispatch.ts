@@ -20,18 +20,25 @@ const PASSED: ReadonlySet<string> = new Set([
   'logging/setLevel',
 ]);
 
+/** Whether an endpoint answers a method at all. */
+export function answersMethod(context: EndpointContext, method: string): boolean {
+  const route = routeOf(context);
+  if (!allowsMethod(route?.methods, method)) return false;
+  if (method === 'tools/list' || method === 'tools/call' || method === 'ping') return true;
+  return route?.source.kind === 'mcp' && (isRecordedRead(method) || PASSED.has(method));
+}
+
 /** Answers one request of a client. Throws JSON-RPC errors. A call that a person must approve comes back as that. */
 export async function dispatch(context: EndpointContext, request: ClientRequest): Promise<CallEnd> {
   const route = routeOf(context);
   const { method } = request;
-  if (!allowsMethod(route?.methods, method)) throw unknownMethod(method);
+  if (!answersMethod(context, method)) throw unknownMethod(method);
   if (method === 'tools/list') return { kind: 'result', result: listTools(context, request.params) };
   if (method === 'tools/call') return callTool(context, request);
   if (method === 'ping') return { kind: 'result', result: {} };
   if (route?.source.kind !== 'mcp') throw unknownMethod(method);
   if (isRecordedRead(method)) return { kind: 'result', result: await readThrough(context, request) };
-  if (PASSED.has(method)) return { kind: 'result', result: await pass(context, route, request) };
-  throw unknownMethod(method);
+  return { kind: 'result', result: await pass(context, route, request) };
 }
 
 /** What an endpoint offers its clients, as far as its server does. */

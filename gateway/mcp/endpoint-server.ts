@@ -4,7 +4,7 @@ import type { AskedOfClient } from '../exchange.ts';
 import { ANY_RESULT } from './any-result.ts';
 import { AskFault } from './call-fault.ts';
 import type { ClientRequest, EndpointContext } from './client-call.ts';
-import { capabilitiesOf, instructionsOf } from './dispatch.ts';
+import { answersMethod, capabilitiesOf, instructionsOf } from './dispatch.ts';
 import { OWN_NAME } from './own-name.ts';
 import { objectFromWire, objectToWire } from './wire-digits.ts';
 
@@ -17,18 +17,33 @@ const ASK_MS: number = 10 * 60_000;
 /** Methods that the SDK's server would answer by itself, as if it were the last in line. */
 const NOT_OURS = ['logging/setLevel', 'ping'] as const;
 
-/** Makes the SDK's server for one client of an endpoint: it speaks the protocol, and what is asked is answered by `answer`. */
-export async function makeServer(context: () => EndpointContext, answer: Answerer): Promise<Server> {
+/**
+ * Makes the SDK's server for one client of an endpoint: it speaks the protocol, and what is asked is answered by `answer`.
+ * @param method The one method that it is made for (the newer era): one that nobody answers is then refused as the
+ * protocol has it, before anything runs.
+ */
+export async function makeServer(context: () => EndpointContext, answer: Answerer, method?: string): Promise<Server> {
   const [capabilities, instructions] = await Promise.all([capabilitiesOf(context()), instructionsOf(context())]);
   const server = new Server(OWN_NAME, { capabilities, ...(instructions === undefined ? {} : { instructions }) });
   for (const method of NOT_OURS) server.removeRequestHandler(method);
+  if (method !== undefined && !answersMethod(context(), method)) return server;
   server.fallbackRequestHandler = async (request, ctx) => {
     const now = context();
     const params = objectFromWire(request.params ?? {});
-    const result = await answer(now, clientRequest(now, request.method, params, ctx), params);
+    const result = await answer(now, clientRequest(now, request.method, params, ctx), { ...params, ...liftedOf(ctx) });
     return objectToWire(result);
   };
   return server;
+}
+
+/** What the SDK takes out of the parameters of a request that goes on from a question. */
+function liftedOf({ mcpReq }: ServerContext): JsonObject {
+  const state = mcpReq.requestState();
+  const { inputResponses } = mcpReq;
+  return {
+    ...(typeof state === 'string' ? { requestState: state } : {}),
+    ...(inputResponses === undefined ? {} : { inputResponses: objectFromWire(inputResponses) }),
+  };
 }
 
 function clientRequest(

@@ -164,10 +164,11 @@ export class McpService {
     const handler = createMcpHandler(
       ({ requestInfo }) => {
         const context = requestInfo === undefined ? undefined : this.#contexts.get(requestInfo);
-        if (context === undefined) throw new Error('an MCP request has no caller');
+        if (requestInfo === undefined || context === undefined) throw new Error('an MCP request has no caller');
         return makeServer(
           () => context,
           (now, request, params) => this.#modern.answer(now, request, params),
+          requestInfo.headers.get('mcp-method') ?? '',
         );
       },
       {

@@ -41,7 +41,7 @@ export class McpUpstream implements Upstream {
         status: 200,
         headers: ['content-type', 'application/json'],
         body: Buffer.from(renderJson(withoutOurMeta(result))),
-        saysFailed: result['isError'] === true,
+        ...(result['isError'] === true ? { saysFailed: true } : {}),
       };
     } catch (error) {
       return answerOfError(error, relay?.cancelled.aborted === true);

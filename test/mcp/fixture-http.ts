@@ -19,7 +19,10 @@ export interface HttpFixture {
 }
 
 /** @param eras Which it speaks; `both` as the SDK advises. */
-export async function startHttpFixture(make: () => McpServer, eras: 'both' | 'legacy' | 'modern' = 'both'): Promise<HttpFixture> {
+export async function startHttpFixture(
+  make: () => McpServer,
+  eras: 'both' | 'legacy' | 'modern' = 'both',
+): Promise<HttpFixture> {
   const received: HttpFixture['received'] = [];
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
   const modern = createMcpHandler(() => make(), { legacy: 'reject' });
@@ -27,8 +30,16 @@ export async function startHttpFixture(make: () => McpServer, eras: 'both' | 'le
     const id = request.headers.get('mcp-session-id');
     const known = id === null ? undefined : sessions.get(id);
     if (known !== undefined) return known.handleRequest(request, { parsedBody });
-    const isInitialize = typeof parsedBody === 'object' && parsedBody !== null && 'method' in parsedBody && parsedBody.method === 'initialize';
-    if (!isInitialize) return Response.json({ jsonrpc: '2.0', id: null, error: { code: -32001, message: 'Session not found' } }, { status: 404 });
+    const isInitialize =
+      typeof parsedBody === 'object' &&
+      parsedBody !== null &&
+      'method' in parsedBody &&
+      parsedBody.method === 'initialize';
+    if (!isInitialize)
+      return Response.json(
+        { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'Session not found' } },
+        { status: 404 },
+      );
     const transport = new WebStandardStreamableHTTPServerTransport({
       sessionIdGenerator: () => crypto.randomUUID(),
       eventStore: new EventLog(),
@@ -74,8 +85,16 @@ async function serve(
   const bytes = Buffer.concat(chunks);
   const gone = new AbortController();
   response.once('close', () => gone.abort());
-  const headers = new Headers(Object.entries(request.headers).flatMap(([name, value]) => (typeof value === 'string' && name !== 'content-length' ? [[name, value]] : [])) as [string, string][]);
-  const web = new Request(`http://${request.headers.host}${request.url}`, { method: request.method ?? 'GET', headers, signal: gone.signal });
+  const headers = new Headers(
+    Object.entries(request.headers).flatMap(([name, value]) =>
+      typeof value === 'string' && name !== 'content-length' ? [[name, value]] : [],
+    ) as [string, string][],
+  );
+  const web = new Request(`http://${request.headers.host}${request.url}`, {
+    method: request.method ?? 'GET',
+    headers,
+    signal: gone.signal,
+  });
   const answer = await handle(web, bytes.length === 0 ? undefined : JSON.parse(bytes.toString()));
   response.writeHead(answer.status, Object.fromEntries(answer.headers));
   if (answer.body !== null) {

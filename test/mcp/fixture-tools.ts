@@ -36,7 +36,11 @@ const ENUMS = {
       { const: 'value2', title: 'Second Option' },
     ],
   },
-  legacyEnum: { type: 'string', enum: ['opt1', 'opt2', 'opt3'], enumNames: ['Option One', 'Option Two', 'Option Three'] },
+  legacyEnum: {
+    type: 'string',
+    enum: ['opt1', 'opt2', 'opt3'],
+    enumNames: ['Option One', 'Option Two', 'Option Three'],
+  },
   untitledMulti: { type: 'array', items: { type: 'string', enum: ['option1', 'option2', 'option3'] } },
   titledMulti: {
     type: 'array',
@@ -57,7 +61,10 @@ const DEFAULTS = {
   verified: { type: 'boolean', default: true },
 };
 
-const WHO = { username: { type: 'string', description: "User's response" }, email: { type: 'string', description: 'An address' } };
+const WHO = {
+  username: { type: 'string', description: "User's response" },
+  email: { type: 'string', description: 'An address' },
+};
 
 /** The server that the official conformance suite asks for, with what further tests need: the same for both eras. */
 export function makeFixture(): McpServer {
@@ -77,10 +84,22 @@ export function makeFixture(): McpServer {
 
 function addContentTools(server: McpServer): void {
   const tool = (name: string, description: string, content: unknown[]): void => {
-    server.registerTool(name, { description, inputSchema: fromJsonSchema(NOTHING), annotations: READS }, () => ({ content }) as never);
+    server.registerTool(
+      name,
+      { description, inputSchema: fromJsonSchema(NOTHING), annotations: READS },
+      () => ({ content }) as never,
+    );
   };
-  const embedded = { uri: 'test://embedded-resource', mimeType: 'text/plain', text: 'This is an embedded resource content.' };
-  const mixed = { uri: 'test://mixed-content-resource', mimeType: 'application/json', text: '{"test":"data","value":123}' };
+  const embedded = {
+    uri: 'test://embedded-resource',
+    mimeType: 'text/plain',
+    text: 'This is an embedded resource content.',
+  };
+  const mixed = {
+    uri: 'test://mixed-content-resource',
+    mimeType: 'application/json',
+    text: '{"test":"data","value":123}',
+  };
   tool('test_simple_text', 'answers a text', [{ type: 'text', text: 'This is a simple text response for testing.' }]);
   tool('test_image_content', 'answers an image', [{ type: 'image', data: PNG, mimeType: 'image/png' }]);
   tool('test_audio_content', 'answers a sound', [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }]);
@@ -105,13 +124,19 @@ function addContentTools(server: McpServer): void {
   };
   server.registerTool(
     'json_schema_2020_12_tool',
-    { description: 'Tool with JSON Schema 2020-12 features', inputSchema: fromJsonSchema(newest as JsonSchema), annotations: READS },
+    {
+      description: 'Tool with JSON Schema 2020-12 features',
+      inputSchema: fromJsonSchema(newest as JsonSchema),
+      annotations: READS,
+    },
     (args) => text(JSON.stringify(args)),
   );
 }
 
 function addTalkingTools(server: McpServer): void {
-  const about = (description: string): { description: string; inputSchema: ReturnType<typeof fromJsonSchema>; annotations: typeof READS } => ({
+  const about = (
+    description: string,
+  ): { description: string; inputSchema: ReturnType<typeof fromJsonSchema>; annotations: typeof READS } => ({
     description,
     inputSchema: fromJsonSchema(NOTHING),
     annotations: READS,
@@ -131,12 +156,16 @@ function addTalkingTools(server: McpServer): void {
     }
     return text('it told');
   });
-  server.registerTool('test_reconnection', about('closes its stream and answers all the same'), async (_args, { http }) => {
-    await pause(50);
-    http?.closeSSE?.();
-    await pause(100);
-    return text('it answered over another stream');
-  });
+  server.registerTool(
+    'test_reconnection',
+    about('closes its stream and answers all the same'),
+    async (_args, { http }) => {
+      await pause(50);
+      http?.closeSSE?.();
+      await pause(100);
+      return text('it answered over another stream');
+    },
+  );
 }
 
 /** Tells progress, where the client asked for it. */
@@ -149,43 +178,101 @@ export async function tellProgress({ mcpReq }: ServerContext, progress: number, 
 function addAskingTools(server: McpServer): void {
   // `inputRequired` asks in the way of whichever era the client speaks.
   const asking = (name: string, description: string, input: JsonSchema, schemaOf: unknown, shown: string): void => {
-    server.registerTool(name, { description, inputSchema: fromJsonSchema(input), annotations: READS }, (args, { mcpReq }) => {
-      const answer = mcpReq.inputResponses?.['question'];
-      const message = (args as Args)['message'];
-      if (answer === undefined) {
-        const params = { message: typeof message === 'string' ? message : 'Please answer', requestedSchema: schemaOf };
-        return inputRequired({ inputRequests: { question: inputRequired.elicit(params as never) } });
-      }
-      return text(`${shown}${JSON.stringify(answer)}`);
-    });
+    server.registerTool(
+      name,
+      { description, inputSchema: fromJsonSchema(input), annotations: READS },
+      (args, { mcpReq }) => {
+        const answer = mcpReq.inputResponses?.['question'];
+        const message = (args as Args)['message'];
+        if (answer === undefined) {
+          const params = {
+            message: typeof message === 'string' ? message : 'Please answer',
+            requestedSchema: schemaOf,
+          };
+          return inputRequired({ inputRequests: { question: inputRequired.elicit(params as never) } });
+        }
+        return text(`${shown}${JSON.stringify(answer)}`);
+      },
+    );
   };
-  const form = (properties: unknown, required: readonly string[]): unknown => ({ type: 'object', properties, required });
-  asking('test_elicitation', 'asks a person', schema({ message: { type: 'string' } }, ['message']), form(WHO, ['username', 'email']), 'User response: ');
-  asking('test_elicitation_sep1034_defaults', 'asks with defaults', NOTHING, form(DEFAULTS, []), 'Elicitation completed: ');
+  const form = (properties: unknown, required: readonly string[]): unknown => ({
+    type: 'object',
+    properties,
+    required,
+  });
+  asking(
+    'test_elicitation',
+    'asks a person',
+    schema({ message: { type: 'string' } }, ['message']),
+    form(WHO, ['username', 'email']),
+    'User response: ',
+  );
+  asking(
+    'test_elicitation_sep1034_defaults',
+    'asks with defaults',
+    NOTHING,
+    form(DEFAULTS, []),
+    'Elicitation completed: ',
+  );
   asking('test_elicitation_sep1330_enums', 'asks with lists', NOTHING, form(ENUMS, []), 'Elicitation completed: ');
   const prompt = schema({ prompt: { type: 'string' } }, ['prompt']);
-  server.registerTool('test_sampling', { description: 'asks a model', inputSchema: fromJsonSchema(prompt), annotations: READS }, (args, { mcpReq }) => {
-    const answer = mcpReq.inputResponses?.['sample'];
-    if (answer !== undefined) return text(`LLM response: ${JSON.stringify(answer)}`);
-    const asked = { role: 'user' as const, content: { type: 'text' as const, text: String((args as Args)['prompt']) } };
-    return inputRequired({ inputRequests: { sample: inputRequired.createMessage({ messages: [asked], maxTokens: 100 }) } });
-  });
+  server.registerTool(
+    'test_sampling',
+    { description: 'asks a model', inputSchema: fromJsonSchema(prompt), annotations: READS },
+    (args, { mcpReq }) => {
+      const answer = mcpReq.inputResponses?.['sample'];
+      if (answer !== undefined) return text(`LLM response: ${JSON.stringify(answer)}`);
+      const asked = {
+        role: 'user' as const,
+        content: { type: 'text' as const, text: String((args as Args)['prompt']) },
+      };
+      return inputRequired({
+        inputRequests: { sample: inputRequired.createMessage({ messages: [asked], maxTokens: 100 }) },
+      });
+    },
+  );
 }
 
 function addResources(server: McpServer): void {
-  server.registerResource('static-text', 'test://static-text', { mimeType: 'text/plain', description: 'a text' }, (uri) => ({
-    contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'This is the content of the static text resource.' }],
-  }));
-  server.registerResource('static-binary', 'test://static-binary', { mimeType: 'image/png', description: 'an image' }, (uri) => ({
-    contents: [{ uri: uri.href, mimeType: 'image/png', blob: PNG }],
-  }));
-  server.registerResource('watched', 'test://watched-resource', { mimeType: 'text/plain', description: 'watched' }, (uri) => ({
-    contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'watched' }],
-  }));
+  server.registerResource(
+    'static-text',
+    'test://static-text',
+    { mimeType: 'text/plain', description: 'a text' },
+    (uri) => ({
+      contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'This is the content of the static text resource.' }],
+    }),
+  );
+  server.registerResource(
+    'static-binary',
+    'test://static-binary',
+    { mimeType: 'image/png', description: 'an image' },
+    (uri) => ({
+      contents: [{ uri: uri.href, mimeType: 'image/png', blob: PNG }],
+    }),
+  );
+  server.registerResource(
+    'watched',
+    'test://watched-resource',
+    { mimeType: 'text/plain', description: 'watched' },
+    (uri) => ({
+      contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'watched' }],
+    }),
+  );
   const template = new ResourceTemplate('test://template/{id}/data', { list: undefined });
-  server.registerResource('template', template, { mimeType: 'application/json', description: 'by id' }, (uri, { id }) => ({
-    contents: [{ uri: uri.href, mimeType: 'application/json', text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${String(id)}` }) }],
-  }));
+  server.registerResource(
+    'template',
+    template,
+    { mimeType: 'application/json', description: 'by id' },
+    (uri, { id }) => ({
+      contents: [
+        {
+          uri: uri.href,
+          mimeType: 'application/json',
+          text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${String(id)}` }),
+        },
+      ],
+    }),
+  );
 }
 
 function addPrompts(server: McpServer): void {
@@ -195,15 +282,30 @@ function addPrompts(server: McpServer): void {
   );
   const arg = (description: string): unknown => ({ type: 'string', description });
   const two = schema({ arg1: arg('first'), arg2: arg('second') }, ['arg1', 'arg2']);
-  server.registerPrompt('test_prompt_with_arguments', { description: 'two arguments', argsSchema: fromJsonSchema(two) }, (args) => {
-    const { arg1, arg2 } = args as { arg1: string; arg2: string };
-    return user({ type: 'text', text: `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'` });
-  });
+  server.registerPrompt(
+    'test_prompt_with_arguments',
+    { description: 'two arguments', argsSchema: fromJsonSchema(two) },
+    (args) => {
+      const { arg1, arg2 } = args as { arg1: string; arg2: string };
+      return user({ type: 'text', text: `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'` });
+    },
+  );
   const one = schema({ resourceUri: arg('which') }, ['resourceUri']);
-  server.registerPrompt('test_prompt_with_embedded_resource', { description: 'a resource', argsSchema: fromJsonSchema(one) }, (args) => {
-    const { resourceUri } = args as { resourceUri: string };
-    return user({ type: 'resource', resource: { uri: resourceUri, mimeType: 'text/plain', text: 'Embedded resource content for testing.' } });
-  });
-  server.registerPrompt('test_prompt_with_image', { description: 'an image' }, () => user({ type: 'image', data: PNG, mimeType: 'image/png' }));
-  server.server.setRequestHandler('completion/complete', () => ({ completion: { values: ['paris', 'park'], total: 2, hasMore: false } }));
+  server.registerPrompt(
+    'test_prompt_with_embedded_resource',
+    { description: 'a resource', argsSchema: fromJsonSchema(one) },
+    (args) => {
+      const { resourceUri } = args as { resourceUri: string };
+      return user({
+        type: 'resource',
+        resource: { uri: resourceUri, mimeType: 'text/plain', text: 'Embedded resource content for testing.' },
+      });
+    },
+  );
+  server.registerPrompt('test_prompt_with_image', { description: 'an image' }, () =>
+    user({ type: 'image', data: PNG, mimeType: 'image/png' }),
+  );
+  server.server.setRequestHandler('completion/complete', () => ({
+    completion: { values: ['paris', 'park'], total: 2, hasMore: false },
+  }));
 }
