@@ -6,7 +6,9 @@ import { TOOLS_COMMAND, VALIDATE_COMMAND } from './commands/config.ts';
 import { CREDENTIAL_COMMAND } from './commands/credential.ts';
 import { HISTORY_COMMAND, RECEIPT_COMMAND } from './commands/evidence.ts';
 import { KEYS_COMMAND } from './commands/keys.ts';
+import { OUTCOMES_COMMAND } from './commands/outcomes.ts';
 import { RULES_COMMAND } from './commands/rules.ts';
+import { RUNS_COMMAND } from './commands/runs.ts';
 import { SERVE_COMMAND } from './commands/serve.ts';
 import { STORE_COMMAND } from './commands/store.ts';
 import { USAGE_COMMAND } from './commands/usage.ts';
@@ -19,6 +21,8 @@ export const COMMANDS: readonly CliCommand[] = [
   CHECK_COMMAND,
   RULES_COMMAND,
   APPROVALS_COMMAND,
+  OUTCOMES_COMMAND,
+  RUNS_COMMAND,
   USAGE_COMMAND,
   HISTORY_COMMAND,
   RECEIPT_COMMAND,

@@ -258,7 +258,8 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
   test('an owner that is silent for longer than its lease is not overtaken into a second run', { skip }, async () => {
     const backend = await startBackend();
     const store = await (server as TestPostgres).database();
-    const config = worldConfig(backend.url, { store });
+    // Longer than the silence: what comes first when it ends must be the answer.
+    const config = worldConfig(backend.url, { store }, {}, '60s');
     const [one, two] = [await makeFolder(config), await makeFolder(config)];
     let finish: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {

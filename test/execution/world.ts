@@ -31,7 +31,12 @@ const TOOLS = [
 ];
 
 /** A config of tools whose undos differ. What `change` has is put over it. */
-export function worldConfig(upstream: string, change: Words = {}, words: Record<string, Words> = {}): Words {
+export function worldConfig(
+  upstream: string,
+  change: Words = {},
+  words: Record<string, Words> = {},
+  timeout = '2s',
+): Words {
   return {
     agents: {
       desk: { credentials: [{ key: credentialDigest('desk-key'), host: true, name: 'shop-app' }] },
@@ -44,7 +49,7 @@ export function worldConfig(upstream: string, change: Words = {}, words: Record<
         name: 'shop',
         path: '/shop',
         upstream,
-        timeout: '2s',
+        timeout,
         http: [
           {
             name: 'get_order',
