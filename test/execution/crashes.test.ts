@@ -24,6 +24,9 @@ import {
 /** Every gateway here is a process that is really killed, and the store is what the next one finds. */
 const KILLS = Number(process.env['TOOLGATE_KILLS'] ?? 8);
 
+/** Starting a process a dozen times takes its time where the processor is shared. */
+const STARTS_MS = 900_000;
+
 const server = await startPostgres();
 
 /** A scenario, with names of its own. */
@@ -193,7 +196,7 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
     const storeOf = async (): Promise<Record<string, unknown>> =>
       kind === 'SQLite' ? {} : { store: await (server as TestPostgres).database() };
 
-    test(`${kind}: a kill at each point ends right`, { skip }, async (t) => {
+    test(`${kind}: a kill at each point ends right`, { skip, timeout: STARTS_MS }, async (t) => {
       const backend = await startBackend();
       const folder = await makeFolder(worldConfig(backend.url, await storeOf()));
       try {
@@ -247,7 +250,7 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
       }
     });
 
-    test(`${kind}: random kills under load lose nothing and run no write twice`, { skip }, async (t) => {
+    test(`${kind}: random kills under load lose nothing and run no write twice`, { skip, timeout: STARTS_MS }, async (t) => {
       const found = await killUnderLoad(await storeOf(), Math.ceil(KILLS / 2));
       t.diagnostic(JSON.stringify(found.counts));
       assert.deepEqual(found.faults, []);
