@@ -29,13 +29,13 @@ test('an approver lists unknown outcomes and settles one, once', async () => {
   backend.next('book', answerOnly(500));
   await call(url, 'book', { order: 'a' }, { session: 's-a' });
   const listed = await toolgate('outcomes', 'list', '--url', url);
-  assert.match(listed.stdout, /shop\/book +shop-app +s-a +0/);
+  assert.match(listed.stdout, /shop\/book +desk +shop-app +s-a#0/);
   const { outcomes } = JSON.parse((await toolgate('outcomes', 'list', '--url', url, '--json')).stdout) as {
     outcomes: { id: string }[];
   };
   const settle = ['outcomes', 'settle', String(outcomes[0]?.id), 'ran', '--url', url];
   assert.equal((await toolgate(...settle)).status, 2, 'a reason is asked for');
-  assert.match((await toolgate(...settle, '--reason', 'in the ledger')).stdout, /: ran by ana/);
+  assert.match((await toolgate(...settle, '--reason', 'in the ledger')).stdout, /: ran, says ana/);
   assert.equal((await toolgate(...settle, '--reason', 'in the ledger')).status, 1);
 });
 

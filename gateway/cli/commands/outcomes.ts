@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { type CliCommand, renderExamples } from '../command.ts';
 
-const URL_OPTION = ['--url <url>', 'the gateway', 'http://127.0.0.1:8080'] as const;
-
-/** `toolgate outcomes`: calls of which nobody knows what became, and what an approver says of them. */
+/** `toolgate outcomes`: calls of which nobody knows whether they were done, for an approver to settle. */
 export const OUTCOMES_COMMAND: CliCommand = {
   name: 'outcomes',
   register(program: Command): void {
@@ -14,26 +12,28 @@ export const OUTCOMES_COMMAND: CliCommand = {
       );
     outcomes
       .command('list')
-      .description('show the calls of a state, oldest first: exit 0')
-      .option(...URL_OPTION)
-      .option('--state <state>', 'outcome_unknown, claimed, sending, failed or ran', 'outcome_unknown')
+      .description('show calls of which nobody knows whether they were done')
+      .option('--url <url>', 'the gateway', 'http://127.0.0.1:8080')
       .option('--json', 'print JSON')
       .addHelpText('after', renderExamples('toolgate outcomes list', 'toolgate outcomes list --json'))
-      .action(async (options: { url: string; state: string; json?: boolean }) => {
+      .action(async (options: { url: string; json?: boolean }) => {
         const { listOutcomes } = await import('../outcomes.ts');
         await listOutcomes(options);
       });
     outcomes
       .command('settle')
-      .description('say what became of a call: exit 0 done, 1 not (there is none, or it is known by now)')
+      .description('say what became of a call, after a look at its backend: exit 0 done, 1 not (settled before)')
       .argument('<id>', 'the id of the call')
       .argument('<outcome>', 'ran or failed')
-      .requiredOption('--reason <text>', 'how it is known; kept in the audit log')
-      .option(...URL_OPTION)
-      .addHelpText('after', renderExamples("toolgate outcomes settle 3q2-7w... ran --reason 'it is in the ledger'"))
+      .requiredOption('--reason <text>', 'how it is known')
+      .option('--url <url>', 'the gateway', 'http://127.0.0.1:8080')
+      .addHelpText(
+        'after',
+        renderExamples("toolgate outcomes settle ID ran --reason 'the charge is in the bank statement'"),
+      )
       .action(async (id: string, outcome: string, options: { url: string; reason: string }) => {
         const { settleOutcome } = await import('../outcomes.ts');
-        await settleOutcome(id, { ...options, outcome });
+        await settleOutcome(id, outcome, options);
       });
   },
 };
