@@ -250,7 +250,10 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
       }
     });
 
-    test(`${kind}: random kills under load lose nothing and run no write twice`, { skip, timeout: STARTS_MS }, async (t) => {
+    test(`${kind}: random kills under load lose nothing and run no write twice`, {
+      skip,
+      timeout: STARTS_MS,
+    }, async (t) => {
       const found = await killUnderLoad(await storeOf(), Math.ceil(KILLS / 2));
       t.diagnostic(JSON.stringify(found.counts));
       assert.deepEqual(found.faults, []);
