@@ -7,12 +7,14 @@ import fc from 'fast-check';
 import { Client } from '../../gateway/client/client.ts';
 import { UntrustedAnswer } from '../../gateway/client/errors.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
+import type { Crypto, PublicKey } from '../../receipts/crypto.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { cutHistory } from '../../receipts/history-cut.ts';
+import { verifyHistory } from '../../receipts/history-verify.ts';
 import { renderSigningKeyPem } from '../../receipts/keys.ts';
 import { startTestGateway } from '../harness/gateway.ts';
 import { sampleKey } from '../receipts/sample.ts';
-import { APP, issuerHistory, type ReceiptAnswer, startBackend, startWorld, worldConfig } from './world.ts';
+import { APP, issuerHistory, type ReceiptAnswer, RUNTIME_KEY, startBackend, startWorld, worldConfig } from './world.ts';
 
 const RUNS = 200;
 
@@ -95,4 +97,34 @@ describe('changes to what was signed', () => {
       await rm(folder, { recursive: true, force: true });
     }
   });
+});
+
+test('a cut receipt costs the same however long its history is: as many hashes and verifications', () => {
+  const work = [1, 10_000].map((entries) => {
+    const history = cutHistory(nodeCrypto, issuerHistory({ before: entries - 1 }));
+    let [hashes, hashed, verified] = [0, 0, 0];
+    const counting: Crypto = {
+      ...nodeCrypto,
+      sha256: (data) => {
+        hashes += 1;
+        hashed += data.length;
+        return nodeCrypto.sha256(data);
+      },
+    };
+    const own = nodeCrypto.publicKey(RUNTIME_KEY.publicBytes);
+    const key: PublicKey = {
+      bytes: own.bytes,
+      verify: (message, signature) => {
+        verified += 1;
+        return own.verify(message, signature);
+      },
+    };
+    const options = { crypto: counting, now: Date.now(), audience: 'shop-gateway', maxAgeMs: 300_000 };
+    verifyHistory(history, { ...options, issuers: new Map([['desk-runtime', { keys: [{ key }], limits: 'none' }]]) });
+    return { hashes, hashed, verified };
+  });
+  const [short, long] = work;
+  assert.deepEqual([long?.hashes, long?.verified], [short?.hashes, 1]);
+  // Only the digits of the step and the names of what is before are more.
+  assert.ok((long?.hashed ?? 0) - (short?.hashed ?? 0) < 100, JSON.stringify(work));
 });
