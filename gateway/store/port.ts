@@ -295,7 +295,7 @@ export interface ConfirmationRecord {
   readonly decidedAtMs?: number;
 }
 
-export interface ReceiptKey {
+interface ReceiptKey {
   readonly issuer: string;
   readonly caller: string;
   readonly session: string;

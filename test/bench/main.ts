@@ -3,6 +3,8 @@ import { measureCarried } from './carried-cost.ts';
 import { measureCheck } from './check-cost.ts';
 import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
 import { type Started, startScript } from './processes.ts';
+import { measureReceipts } from './receipt-cost.ts';
+import { ReceiptSource } from './receipt-source.ts';
 
 /**
  * `npm run bench`: what the gateway costs, as ratios to the bare forwarder in the same run on the same machine. Rounds are
@@ -32,7 +34,17 @@ function http(method: string, path: string, headers: readonly string[], body?: s
 }
 
 const SEARCH = JSON.stringify({ note: 'x'.repeat(560), order_id: '4411' });
-const PUT = JSON.stringify({ note: 'a note', order_id: '4411' });
+const PUT_ARGUMENTS = { note: 'a note', order_id: '4411' };
+const PUT = JSON.stringify(PUT_ARGUMENTS);
+
+const sources = new Map<number, ReceiptSource>();
+
+/** A receipt that was never sent, of the connection's own session. */
+function nextReceipt(connection: number): string {
+  const source = sources.get(connection) ?? new ReceiptSource(`c-${connection}`, PUT_ARGUMENTS);
+  sources.set(connection, source);
+  return Buffer.from(JSON.stringify(source.next())).toString('base64url');
+}
 
 const CASES: readonly Case[] = [
   {
@@ -69,6 +81,14 @@ const CASES: readonly Case[] = [
       ),
     expect: '200',
   },
+  {
+    name: 'write with a receipt, claim durable (FULL)',
+    goal: '≥ 35 % of bare',
+    target: 'gateway',
+    request: (connection) =>
+      http('POST', '/shop/orders', ['toolgate-agent: desk', `toolgate-receipt: ${nextReceipt(connection)}`], PUT),
+    expect: '200',
+  },
 ];
 
 type Round = LoadResult & { readonly cpuUs: number };
@@ -94,8 +114,10 @@ async function main(): Promise<void> {
     const measured = await measure({ bare, gateway });
     const check = measureCheck([1, 20, 10_000]);
     const carried = measureCarried(1_000);
-    if (asJson) process.stdout.write(`${JSON.stringify({ machine: machine(), measured, check, carried }, null, 2)}\n`);
-    else process.stdout.write(render(measured, check, carried));
+    const receipts = measureReceipts([1, 10_000]);
+    const all = { machine: machine(), measured, check, carried, receipts };
+    if (asJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
+    else process.stdout.write(render(measured, check, carried, receipts));
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
   }
@@ -135,6 +157,7 @@ function render(
   measured: readonly Measured[],
   check: ReturnType<typeof measureCheck>,
   carried: ReturnType<typeof measureCarried>,
+  receipts: ReturnType<typeof measureReceipts>,
 ): string {
   const rows = measured.map((row) =>
     [
@@ -160,6 +183,12 @@ function render(
     '| the check alone, in process | µs CPU | goal |',
     '|---|---|---|',
     ...check.map(({ entries, us }) => `| held history of ${entries} entries | ${us.toFixed(1)} | ≤ 15 |`),
+    '',
+    '| a cut receipt, read and verified, nothing known | bytes | µs | goal |',
+    '|---|---|---|---|',
+    ...receipts.map(
+      ({ entries, bytes, us }) => `| of a history of ${entries} entries | ${bytes} | ${us.toFixed(0)} | the same |`,
+    ),
     '',
     `A carried history of ${carried.entries} entries whose prefix is known: ${carried.verifications} signature verified,`,
     `${carried.knownMs.toFixed(1)} ms; unknown: ${carried.unknownMs.toFixed(1)} ms.`,
