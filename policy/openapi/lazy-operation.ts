@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
 import { isObject, member } from '../schema/dialect.ts';
-import type { SchemaDocument, Scope } from '../schema/document.ts';
+import type { SchemaDocument } from '../schema/document.ts';
 import type { ApiOperation } from './api.ts';
 import { type BodySource, compileBody, flatBody } from './body.ts';
 import { LazyBody, LazyParameter, type PlacedBody } from './lazy-parts.ts';
