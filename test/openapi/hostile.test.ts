@@ -18,7 +18,7 @@ function deepSchema(depth: number): object {
   return schema;
 }
 
-const LINKS = 1_000;
+const LINKS = 400;
 
 /** Schemas of which each refers to the next one. */
 function chain(name: string, link: (next: object) => object): Record<string, object> {
@@ -40,7 +40,7 @@ const BODIES: Readonly<Record<string, object>> = {
   lookaround: { type: 'object', properties: { text: { type: 'string', pattern: '^(?!.*\\.\\.)a+$' } } },
   // Listed, and called with fewer: test/policy compiles one of 10,000.
   many: { type: 'object', properties: properties(10_000) },
-  several: { type: 'object', properties: properties(2_000) },
+  several: { type: 'object', properties: properties(1_000) },
   cyclic: { $ref: '#/components/schemas/Node' },
   selfish: { $ref: '#/components/schemas/Selfish' },
   ping: { $ref: '#/components/schemas/Ping' },
@@ -170,11 +170,11 @@ test('a catastrophic pattern is judged in linear time', async () => {
 });
 
 test('a schema of thousands of properties is compiled and checked in bounded time', async () => {
-  const all = Object.fromEntries(Object.keys(properties(2_000)).map((name) => [name, 'x']));
+  const all = Object.fromEntries(Object.keys(properties(1_000)).map((name) => [name, 'x']));
   const whole = await call('several', all);
   assert.equal(whole.decision, 'confirm');
-  const { pointer, cpuMs } = await call('several', { ...all, property_2000: 'x' });
-  assert.equal(pointer, '/property_2000');
+  const { pointer, cpuMs } = await call('several', { ...all, property_1000: 'x' });
+  assert.equal(pointer, '/property_1000');
   assert.ok(whole.cpuMs < 5_000 && cpuMs < 3_000, `${whole.cpuMs} ms, then ${cpuMs} ms`);
 });
 
@@ -190,7 +190,7 @@ test('schemas that refer to themselves are followed as far as the arguments go',
   for (const tool of ['selfish', 'ping']) {
     const { decision, cpuMs } = await call(tool, { body: { a: 1 } });
     assert.notEqual(decision, 'allow', tool);
-    assert.ok(cpuMs < 2_000, `${tool}: ${cpuMs} ms`);
+    assert.ok(cpuMs < 1_000, `${tool}: ${cpuMs} ms`);
   }
 });
 
