@@ -8,6 +8,7 @@ import { HISTORY_COMMAND, RECEIPT_COMMAND } from './commands/evidence.ts';
 import { KEYS_COMMAND } from './commands/keys.ts';
 import { OUTCOMES_COMMAND } from './commands/outcomes.ts';
 import { RULES_COMMAND } from './commands/rules.ts';
+import { RUNS_COMMAND } from './commands/runs.ts';
 import { SERVE_COMMAND } from './commands/serve.ts';
 import { STORE_COMMAND } from './commands/store.ts';
 import { USAGE_COMMAND } from './commands/usage.ts';
@@ -21,6 +22,7 @@ export const COMMANDS: readonly CliCommand[] = [
   RULES_COMMAND,
   APPROVALS_COMMAND,
   OUTCOMES_COMMAND,
+  RUNS_COMMAND,
   USAGE_COMMAND,
   HISTORY_COMMAND,
   RECEIPT_COMMAND,

@@ -115,6 +115,7 @@ describe('the steps of the image by hand', () => {
       '--outDir',
       join(app, 'dist'),
     ]);
+    cpSync(join(ROOT, 'gateway/console'), join(app, 'dist/gateway/console'), { recursive: true });
     cpSync(join(ROOT, 'package.json'), join(app, 'package.json'));
     for (const place of productionPackages()) {
       if (place.indexOf('node_modules/', 1) > 0) continue;
@@ -150,11 +151,12 @@ describe('the steps of the image by hand', () => {
     assert.deepEqual([...wrong], []);
   });
 
-  test('the built gateway serves where it can write to its state folder alone, and answers its health check', async () => {
+  test('the built gateway serves where it can write to its state folder alone, and answers its health check', async (t) => {
     const state = join(folder, 'state');
     mkdirSync(state, { mode: 0o777 });
     const config = join(folder, 'gateway.yaml');
     const shop = await startShop();
+    t.after(() => shop.close());
     writeFileSync(
       config,
       `listen: 127.0.0.1:0

@@ -252,6 +252,35 @@ export const CLAIM_CASES: readonly Case[] = [
     },
   },
   {
+    title: 'a claim is taken again under the next fence, with the call that is to be sent where it was not kept',
+    run: async ({ shared }) => {
+      const claim = aClaim({ runBy: 'host', state: 'sending', owner: 'caller' });
+      await shared.commit([{ op: 'claim', claim }]);
+      const taken = { owner: 'r-1', leaseUntilMs: NOW_MS + 5, atMs: NOW_MS } as const;
+      const retake = (fence: number, request?: string): Operation => {
+        const again = {
+          op: 'retake_claim',
+          link: claim.link,
+          fence,
+          from: ['sending', 'outcome_unknown'],
+          ...taken,
+        } as const;
+        return request === undefined ? again : { ...again, request };
+      };
+      const fenced = { ok: false, operation: 0, conflict: 'claim_fenced' };
+      assert.deepEqual(await shared.commit([retake(claim.fence + 1)]), fenced);
+      assert.deepEqual(await shared.commit([retake(claim.fence, '{"a":"Zoë"}')]), OK);
+      assert.deepEqual(await shared.commit([retake(claim.fence)]), fenced);
+      const now = await shared.findClaim(claim);
+      assert.deepEqual(
+        [now?.state, now?.owner, now?.fence, now?.runBy, now?.request],
+        ['sending', 'r-1', claim.fence + 1, 'gateway', '{"a":"Zoë"}'],
+      );
+      assert.deepEqual(await shared.commit([retake(claim.fence + 1)]), OK);
+      assert.equal((await shared.findClaim(claim))?.request, '{"a":"Zoë"}');
+    },
+  },
+  {
     title: 'a list happens as a whole or not at all',
     run: async ({ shared }) => {
       const session = aSession();
