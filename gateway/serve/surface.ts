@@ -4,6 +4,7 @@ import type { Upstream } from '../exchange.ts';
 import { type Authenticator, createAuthenticator } from '../http/authenticate.ts';
 import { makeLoaded } from '../load/make-loaded.ts';
 import type { Loaded } from '../loaded.ts';
+import type { ServerRegistry } from '../mcp/server-registry.ts';
 import { openRoutes } from '../routes/open-routes.ts';
 import type { RouteTable } from '../routes/route-table.ts';
 import type { WholeConfig } from './whole-config.ts';
@@ -18,13 +19,13 @@ export class Surface {
   #active = 0;
   #idle: (() => void) | undefined;
 
-  constructor(whole: WholeConfig, signing: SigningKey, url: string) {
-    const { config, built, rulebook } = whole;
-    const { table, upstreams } = openRoutes(config, built);
+  constructor(whole: WholeConfig, signing: SigningKey, url: string, servers: ServerRegistry) {
+    const { config, built, rulebook, licence } = whole;
+    const { table, upstreams } = openRoutes(config, built, servers);
     const approveAt = `${withoutSlash(config.console.url ?? url)}/${config.console.enabled ? 'console' : 'v1'}/confirmations`;
     this.whole = whole;
     this.routes = table;
-    this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook });
+    this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook, licence });
     this.authenticate = createAuthenticator({
       credentials: config.credentials,
       approvers: config.approvers,
