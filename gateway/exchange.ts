@@ -30,6 +30,31 @@ export interface CallMembers {
   readonly idempotencyKey?: string;
 }
 
+/** What a server asks of the client behind a call: `elicitation/create`, `sampling/createMessage`, `roots/list`. */
+export interface AskedOfClient {
+  readonly method: string;
+  readonly params?: JsonObject;
+}
+
+/** How an MCP server and the client that called one of its tools hear of each other while the call runs. */
+export interface CallRelay {
+  /** Names the client's session; a server keeps one of its own for each. */
+  readonly link: string;
+  /** Revisions up to 2025-11-25 (sessions), or from 2026-07-28 on (none). */
+  readonly era: 'legacy' | 'modern';
+  /** The client's `_meta`, without what is the gateway's or the connection's own. */
+  readonly meta: JsonObject;
+  /** What the client says that it can be asked. */
+  readonly capabilities: JsonObject;
+  /** Passes progress on; absent where the client asked for none. */
+  readonly progress?: (params: JsonObject) => void;
+  readonly notify: (method: string, params: JsonObject) => void;
+  /** Asks the client, by name of each question. Rejects where it cannot be asked, or does not answer. */
+  readonly ask: (questions: Readonly<Record<string, AskedOfClient>>) => Promise<Readonly<Record<string, JsonObject>>>;
+  /** Fires when the client takes its call back. */
+  readonly cancelled: AbortSignal;
+}
+
 export interface EnforceRequest {
   readonly caller: Caller;
   readonly tool: string;
@@ -58,6 +83,8 @@ export interface EnforceRequest {
   readonly passedHeaders: readonly string[];
   /** W3C trace context of the request, or a new one. */
   readonly traceparent?: string;
+  /** The MCP client that made the call. */
+  readonly relay?: CallRelay;
 }
 
 /** A qls-tool-check/1 answer (docs/api.md). */
@@ -172,6 +199,8 @@ export interface UpstreamCall {
   /** Ends the call (a read whose client went away). */
   readonly abort?: AbortSignal;
   readonly onSending?: () => Promise<void>;
+  /** The MCP client that made the call. */
+  readonly relay?: CallRelay;
 }
 
 export type UpstreamAnswer =

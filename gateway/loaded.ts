@@ -3,9 +3,19 @@ import type { Catalogue } from '../policy/catalogue.ts';
 import type { Tool } from '../policy/tool.ts';
 import type { SigningKey } from '../receipts/crypto.ts';
 import type { Issuer, IssuerKey } from '../receipts/history-verify.ts';
+import type { JsonObject } from '../receipts/json-value.ts';
+import type { RuntimeRoute } from './catalogue/runtime-route.ts';
 import type { Upstream } from './exchange.ts';
 import type { RulePart } from './load/conditions.ts';
 import type { FailedWhen } from './load/failed-when.ts';
+
+/** What the MCP endpoints know of the routes of a config. */
+export interface McpPart {
+  /** Tools as their MCP servers list them, by pair. */
+  readonly listed: ReadonlyMap<string, JsonObject>;
+  /** Every route, by server name. */
+  readonly routes: ReadonlyMap<string, RuntimeRoute>;
+}
 
 /**
  * A config as loaded and compiled: all that a reload swaps, as a whole or not at all. A call that began under one
@@ -52,6 +62,8 @@ export interface Loaded {
   readonly unwatched: ReadonlySet<string>;
   /** By server name. */
   readonly upstreams: ReadonlyMap<string, Upstream>;
+  /** What the MCP endpoints offer. */
+  readonly mcp: McpPart;
   /** What proves a call of a server's tools: the check, a receipt, or a receipt where one is given. */
   readonly verifyOf: (server: string) => 'check' | 'receipt' | 'either';
   /** How long a call of the tool may take. */

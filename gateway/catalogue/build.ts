@@ -1,7 +1,9 @@
 import { type Catalogue, makeCatalogue } from '../../policy/catalogue.ts';
 import type { AfterRule } from '../../policy/tool.ts';
+import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Config, Issuer, RouteConfig } from '../config/config.ts';
 import { foldWarnings, type Problem, ProblemLog } from '../config/problem.ts';
+import { lintDescriptions } from '../mcp/lint-descriptions.ts';
 import { draftTools } from './draft-tools.ts';
 import { type Fact, readFacts } from './facts.ts';
 import { checkUndoWords, finishTool } from './finish-tool.ts';
@@ -29,6 +31,8 @@ export interface BuiltCatalogue {
   /** By pair; one for each tool of the catalogue. */
   readonly settings: ReadonlyMap<string, ToolSettings>;
   readonly facts: ReadonlyMap<string, Fact>;
+  /** What MCP servers list of their tools, by pair. */
+  readonly listed: ReadonlyMap<string, JsonObject>;
   /** The issuers of the configuration, their tools as pairs. */
   readonly issuers: readonly Issuer[];
   readonly problems: readonly Problem[];
@@ -62,6 +66,7 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
   checkOrderCycles(drafts, after);
   const undos = new Set(bound.flatMap(({ undo }) => (undo === undefined || undo === 'none' ? [] : [undo.tool])));
   for (const draft of all) checkUndoWords(drafts, draft, undos);
+  lintDescriptions(all, log);
   const settings = new Map(all.map((draft) => [draft.id, readToolSettings(config, drafts, draft)]));
   const facts = readFacts(config, drafts);
   const issuers = resolveIssuers(config, drafts);
@@ -73,6 +78,7 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
     routes: config.routes.map((route) => runtimeRoute(route, operationsOf(route, all), documents.get(route))),
     settings,
     facts,
+    listed: new Map(all.flatMap(({ id, source: { listed } }) => (listed === undefined ? [] : [[id, listed]]))),
     issuers,
     problems: foldWarnings(log.problems),
   };
@@ -84,7 +90,7 @@ async function sourceOf(config: Config, route: RouteConfig, deps: CatalogueDeps)
   const provider = kind === 'openapi' ? deps.openapi : deps.mcp;
   return provider === undefined
     ? { tools: [], complete: false, problems: [] }
-    : await provider(route, config.positionOf);
+    : await provider(route, config.positionOf, config);
 }
 
 function operationsOf(route: RouteConfig, drafts: readonly ToolDraft[]): RuntimeRoute['operations'] {

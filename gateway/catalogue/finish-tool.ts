@@ -61,7 +61,7 @@ export function finishTool(drafts: Drafts, draft: ToolDraft, bound: Bound): Tool
     irreversible: said.irreversible ?? false,
     idempotent: said.idempotent ?? false,
     ...(idempotency === undefined ? {} : { idempotency }),
-    sendsOut: said.sends_out ?? false,
+    sendsOut: said.sends_out ?? draft.source.sendsOut ?? false,
     readsOutside: draft.readsOutside,
     subjectArguments: subjects,
     confidential: said.confidential ?? false,

@@ -1,7 +1,7 @@
 import type { Api, ApiOperation } from '../../policy/openapi/api.ts';
 import type { Dialect } from '../../policy/schema/dialect.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import type { RouteConfig } from '../config/config.ts';
+import type { Config, RouteConfig } from '../config/config.ts';
 import type { ConfigPath, PositionOf, Problem } from '../config/problem.ts';
 import type { LoadedApi } from '../openapi/load.ts';
 import type { CompileSchema } from './tool-draft.ts';
@@ -26,6 +26,10 @@ export interface ToolSource {
   readonly writes?: { readonly said: boolean } | { readonly assumed: boolean };
   /** What `reads_outside` is where no word says. */
   readonly readsOutside: boolean;
+  /** What `sends_out` is where no word says; false where absent. */
+  readonly sendsOut?: boolean;
+  /** The definition as an MCP server lists it; absent for what is offered to nobody as a tool. */
+  readonly listed?: JsonObject;
   /** Further reasons why the arguments cannot be judged in full. */
   readonly partial?: readonly string[];
   /** How the call goes over HTTP; absent for MCP tools. */
@@ -75,4 +79,8 @@ export interface RouteSource {
 }
 
 /** The seam between a kind of route and the catalogue: finds a route's tools. Faults are returned, never thrown. */
-export type ToolProvider = (route: RouteConfig, positionOf: PositionOf) => Promise<RouteSource> | RouteSource;
+export type ToolProvider = (
+  route: RouteConfig,
+  positionOf: PositionOf,
+  config: Config,
+) => Promise<RouteSource> | RouteSource;

@@ -9,6 +9,7 @@ import type { EnforceRequest, ToolCheck } from '../exchange.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import { renderJson } from '../http/problems.ts';
 import { createLog } from '../log.ts';
+import { ServerRegistry } from '../mcp/server-registry.ts';
 import { makeGateway, openAudit, StoreHealth } from '../serve/services.ts';
 import { Surface } from '../serve/surface.ts';
 import type { WholeConfig } from '../serve/whole-config.ts';
@@ -82,7 +83,7 @@ async function ask(whole: WholeConfig, request: EnforceRequest): Promise<ToolChe
     const elsewhere = { ...whole.config, audit: { ...whole.config.audit, file: join(folder, 'audit.jsonl') } };
     const audit = await openAudit(elsewhere, store, signing, log);
     closing.unshift(() => audit.close());
-    const surface = new Surface(whole, signing, '');
+    const surface = new Surface(whole, signing, '', new ServerRegistry(log));
     closing.unshift(() => surface.close());
     const never = new AbortController().signal;
     const gateway = makeGateway(surface.loaded, { store, audit }, log, new StoreHealth(log), never);

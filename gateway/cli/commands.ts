@@ -8,6 +8,7 @@ import { DOCTOR_COMMAND } from './commands/doctor.ts';
 import { HISTORY_COMMAND, RECEIPT_COMMAND } from './commands/evidence.ts';
 import { INIT_COMMAND } from './commands/init.ts';
 import { KEYS_COMMAND } from './commands/keys.ts';
+import { OUTCOMES_COMMAND } from './commands/outcomes.ts';
 import { RULES_COMMAND } from './commands/rules.ts';
 import { SERVE_COMMAND } from './commands/serve.ts';
 import { STORE_COMMAND } from './commands/store.ts';
@@ -22,6 +23,7 @@ export const COMMANDS: readonly CliCommand[] = [
   CHECK_COMMAND,
   RULES_COMMAND,
   APPROVALS_COMMAND,
+  OUTCOMES_COMMAND,
   USAGE_COMMAND,
   HISTORY_COMMAND,
   RECEIPT_COMMAND,

@@ -1,11 +1,12 @@
 import { renderProblems } from '../config/problem.ts';
+import { lookAtServers } from '../mcp/look-at-servers.ts';
 import { ConfigRefused, readWhole, type WholeConfig } from '../serve/whole-config.ts';
 import { CliFault } from './command.ts';
 
 /** A config that is good; else its faults go to standard error. Throws `CliFault`. */
 export async function requireWhole(file: string): Promise<WholeConfig> {
   try {
-    return await readWhole(file, process.env);
+    return await lookAtServers((provider) => readWhole(file, process.env, provider));
   } catch (error) {
     if (!(error instanceof ConfigRefused)) throw error;
     process.stderr.write(renderProblems(error.problems));

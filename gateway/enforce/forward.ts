@@ -38,7 +38,7 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
   await writeDecision(gateway, allowed);
   if (claim !== undefined) faultPoint('after-claim');
   const startedAt = performance.now();
-  const { passedHeaders, traceparent, gone } = read.request;
+  const { passedHeaders, traceparent, gone, relay } = read.request;
   const { rules } = read.loaded;
   const filters = rules.filters.has(tool.id);
   const judged = read.loaded.failedWhen.get(tool.id)?.answer !== undefined;
@@ -53,6 +53,7 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
     timeoutMs: read.loaded.timeoutMs(tool),
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
     ...(traceparent === undefined ? {} : { traceparent }),
+    ...(relay === undefined ? {} : { relay }),
     // A write whose client went away still has an outcome, and a repeat with its key gets it.
     ...(gone === undefined || tool.writes ? {} : { abort: gone() }),
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),

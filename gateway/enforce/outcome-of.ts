@@ -2,6 +2,7 @@ import type { CallOutcome, UpstreamAnswer } from '../exchange.ts';
 import { FAILED_BY_DEFAULT } from '../load/failed-when.ts';
 import type { Allowed } from './allowed.ts';
 import { parseResult } from './read-result.ts';
+import { factsOf } from './result-facts.ts';
 
 /** What an answer says of the call (docs/execution.md, "States of a call"). A stream is judged by its head; its end may still change that. */
 export function outcomeOfAnswer(
@@ -20,7 +21,7 @@ export function outcomeOfAnswer(
     if (!(body instanceof Uint8Array)) return 'outcome_unknown';
     const value = body.length === 0 ? undefined : parseResult(body, headerOf(answer.headers, 'content-type'));
     const lookups = { arguments: read.call.arguments, answers: allowed.answers ?? [] };
-    if (value !== undefined && rule.answer(value, lookups)) return 'failed';
+    if (value !== undefined && rule.answer(factsOf(read.loaded, tool.server, value), lookups)) return 'failed';
   }
   return status < 400 ? 'ran' : 'outcome_unknown';
 }

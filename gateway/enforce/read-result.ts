@@ -7,6 +7,7 @@ import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
+import { digestedPart, factsOf } from './result-facts.ts';
 import { fieldDigest } from './step-facts.ts';
 import { completeUndo } from './undo-arguments.ts';
 
@@ -18,15 +19,20 @@ export function readResult(
   gateway: Gateway,
   session: Session,
   of: { readonly step: number; readonly tool: Tool; readonly boundArguments: JsonObject },
-  value: JsonValue,
+  answer: JsonValue,
 ): ReadResult {
   const { step, tool } = of;
   const { sid } = session.record;
+  const value = factsOf(gateway.loaded, tool.server, answer);
   const undo = completeUndo(tool, of.boundArguments, value);
   const fields: Record<string, string> = {};
   for (const [path, field] of declaredFields(tool, value)) fields[path] = fieldDigest(gateway, sid, step, path, field);
   return {
-    result: resultDigest(gateway.crypto, session.nonce, canonicalize(value)),
+    result: resultDigest(
+      gateway.crypto,
+      session.nonce,
+      canonicalize(digestedPart(gateway.loaded, tool.server, answer)),
+    ),
     fields,
     ...(undo === undefined ? {} : { undoArguments: canonicalize(undo) }),
   };

@@ -7,6 +7,7 @@ import type { WatchPlan } from '../load/watch-plans.ts';
 import type { Loaded } from '../loaded.ts';
 import type { Session } from '../sessions.ts';
 import type { Operation, WatchedRecord } from '../store/port.ts';
+import { factsOf } from './result-facts.ts';
 import { valueAt } from './undo-arguments.ts';
 
 const NO_ANSWERS: readonly ToolAnswer[] = [];
@@ -45,9 +46,15 @@ export function watchAnswer(loaded: Loaded, call: WatchedCall): readonly Operati
     tool: call.toolId,
     step: call.step,
     arguments: canonicalize(pick(call.arguments, plan.arguments)),
-    result: canonicalize(call.result === undefined ? {} : pickResult(call.result, plan)),
+    result: canonicalize(
+      call.result === undefined ? {} : pickResult(factsOf(loaded, serverOf(call.toolId), call.result), plan),
+    ),
   };
   return [{ op: 'watch', sid: call.sid, record, keep: plan.keep }];
+}
+
+function serverOf(toolId: string): string {
+  return toolId.slice(0, toolId.indexOf('/'));
 }
 
 function pickResult(result: JsonValue, plan: WatchPlan): JsonObject {

@@ -2,6 +2,9 @@ import type { BuiltCatalogue } from '../catalogue/build.ts';
 import type { Config } from '../config/config.ts';
 import type { Upstream } from '../exchange.ts';
 import { createTrustedProxies } from '../http/trusted-proxies.ts';
+import { McpEndpoints, McpRoute } from '../mcp/mcp-route.ts';
+import { McpUpstream } from '../mcp/mcp-upstream.ts';
+import type { ServerRegistry } from '../mcp/server-registry.ts';
 import { httpOperations } from './http-operations.ts';
 import { HttpRoute } from './http-route.ts';
 import { openHttpUpstream } from './http-upstream.ts';
@@ -14,11 +17,16 @@ export interface OpenRoutes {
 }
 
 /** Makes the adapters of every route. Opens no connection yet. */
-export function openRoutes(config: Config, built: BuiltCatalogue): OpenRoutes {
-  const routes: Route[] = [];
+export function openRoutes(config: Config, built: BuiltCatalogue, servers: ServerRegistry): OpenRoutes {
+  const routes: Route[] = [new McpEndpoints()];
   const upstreams = new Map<string, Upstream>();
   const isTrustedProxy = createTrustedProxies(config.trustedProxies);
   for (const route of built.routes) {
+    if (route.source.kind === 'mcp') {
+      upstreams.set(route.name, new McpUpstream(servers.get(route), route.annotations === 'trusted'));
+      routes.push(new McpRoute(route.name, route.path));
+      continue;
+    }
     const operations = httpOperations(route, built);
     upstreams.set(route.name, openHttpUpstream(route, operations, config));
     routes.push(new HttpRoute(route, operations, isTrustedProxy));

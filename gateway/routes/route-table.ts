@@ -1,11 +1,13 @@
 import type { Gateway } from '../gateway.ts';
 import type { Authenticator } from '../http/authenticate.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
+import type { McpService } from '../mcp/mcp-service.ts';
 
 /** What a route has at hand for one request. */
 export interface RouteContext {
   readonly gateway: Gateway;
   readonly authenticate: Authenticator;
+  readonly mcp: McpService;
 }
 
 /** A route as the server sees it: a path prefix, and who answers below it. */

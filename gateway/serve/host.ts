@@ -1,5 +1,6 @@
 import type { SigningKey } from '../../receipts/crypto.ts';
 import { type ApiHandler, createApi } from '../api/app.ts';
+import type { ToolProvider } from '../catalogue/tool-source.ts';
 import type { Listen } from '../config/config.ts';
 import type { Problem as ConfigProblem } from '../config/problem.ts';
 import type { Environment } from '../config/substitute.ts';
@@ -9,10 +10,15 @@ import { createOriginCheck } from '../http/origin.ts';
 import { fault } from '../http/problems.ts';
 import { createEdgeServer, type EdgeServer } from '../http/server.ts';
 import type { EdgeTls } from '../http/server-limits.ts';
+import { McpService } from '../mcp/mcp-service.ts';
+import type { ServerRegistry } from '../mcp/server-registry.ts';
 import { listenFault } from './start-fault.ts';
 import { Surface } from './surface.ts';
 import { readTls } from './tls.ts';
-import { ConfigRefused, rereadWhole } from './whole-config.ts';
+import { ConfigRefused, relistWhole, rereadWhole, type WholeConfig } from './whole-config.ts';
+
+/** How long further changes of a server's tools are waited for. */
+const RELIST_MS = 300;
 
 export interface HostOptions {
   readonly gateway: Gateway;
@@ -20,6 +26,10 @@ export interface HostOptions {
   readonly signing: SigningKey;
   readonly env: Environment;
   readonly tls: EdgeTls | undefined;
+  /** The MCP servers of the process. */
+  readonly servers: ServerRegistry;
+  /** Asks them for their tools. */
+  readonly provider: ToolProvider;
 }
 
 /** The listener and the surface that it serves, which a reload swaps under it. */
@@ -27,10 +37,12 @@ export class Host {
   readonly #options: HostOptions;
   readonly #gateway: Gateway;
   readonly #api: ApiHandler = createApi();
+  readonly #mcp: McpService;
   readonly #server: EdgeServer;
   #surface: Surface;
   #url = '';
   #closing = false;
+  #relisting: NodeJS.Timeout | undefined;
   #reloading: Promise<unknown> = Promise.resolve();
   /** Surfaces that requests still run under, one behind the other: a request may use what its successor opened. */
   #retiring: Promise<void> = Promise.resolve();
@@ -41,6 +53,8 @@ export class Host {
     this.#options = options;
     this.#gateway = gateway;
     this.#surface = surface;
+    this.#mcp = new McpService({ gateway, registry: options.servers });
+    options.servers.onToolsChanged = () => this.#relistSoon();
     gateway.metrics.setTools(surface.loaded.catalogue.tools.keys());
     this.#server = createEdgeServer({
       listen: { host: listen.host, port: listen.port },
@@ -79,12 +93,13 @@ export class Host {
     const { authenticate } = surface;
     await surface.during(async () => {
       const route = surface.routes.find(exchange.path);
-      if (route !== undefined) return route.handle(exchange, { gateway, authenticate });
+      if (route !== undefined) return route.handle(exchange, { gateway, authenticate, mcp: this.#mcp });
       if (this.#closing && !exchange.path.startsWith('/healthz') && exchange.path !== '/readyz') {
         exchange.problem(fault('shutting_down', 'the gateway is shutting down; send the call to another one'));
         return;
       }
-      await this.#api({ exchange, gateway, authenticate });
+      const { enabled } = surface.whole.config.console;
+      await this.#api({ exchange, gateway, authenticate, console: enabled });
     });
   }
 
@@ -96,24 +111,12 @@ export class Host {
   }
 
   async #reload(): Promise<readonly ConfigProblem[]> {
-    const { log, audit, metrics, verified, now } = this.#gateway;
+    const { log, audit, metrics } = this.#gateway;
     try {
-      const whole = await rereadWhole(this.#surface.whole, this.#options.env);
+      const whole = await rereadWhole(this.#surface.whole, this.#options.env, this.#options.provider);
       const tls = await readTls(whole.config);
-      const next = new Surface(whole, this.#options.signing, this.#url);
-      await audit.append({ event: 'config', act: 'reload', policy: next.loaded.policy });
-      const before = this.#surface;
-      this.#surface = next;
-      this.#gateway.loaded = next.loaded;
+      await this.#swap(whole);
       if (tls !== undefined) this.#server.setTls(tls);
-      // What verified under keys that may have gone is looked at anew.
-      verified.clear();
-      metrics.setTools(next.loaded.catalogue.tools.keys());
-      metrics.configTaken(now());
-      log.info({ policy: next.loaded.policy, warnings: whole.warnings.length }, 'the configuration was reloaded');
-      this.#retiring = this.#retiring
-        .then(() => before.retire())
-        .catch((error: unknown) => log.warn({ err: error }, 'connections of the old configuration did not close'));
       return whole.warnings;
     } catch (error) {
       if (!(error instanceof ConfigRefused)) throw error;
@@ -124,9 +127,63 @@ export class Host {
     }
   }
 
+  /** Makes a configuration the one in use; what began under the one before ends under it. */
+  async #swap(whole: WholeConfig): Promise<void> {
+    const { log, audit, metrics, verified, now } = this.#gateway;
+    const { signing, servers } = this.#options;
+    const next = new Surface(whole, signing, this.#url, servers);
+    await audit.append({ event: 'config', act: 'reload', policy: next.loaded.policy });
+    const before = this.#surface;
+    this.#surface = next;
+    this.#gateway.loaded = next.loaded;
+    // What verified under keys that may have gone is looked at anew.
+    verified.clear();
+    metrics.setTools(next.loaded.catalogue.tools.keys());
+    metrics.configTaken(now());
+    log.info({ policy: next.loaded.policy, warnings: whole.warnings.length }, 'the configuration was reloaded');
+    servers.keepOnly(whole.config.routes.filter(({ source }) => source.kind === 'mcp'));
+    this.#mcp.toolsChanged();
+    this.#retiring = this.#retiring
+      .then(() => before.retire())
+      .catch((error: unknown) => log.warn({ err: error }, 'connections of the old configuration did not close'));
+  }
+
+  /** A server lists other tools: the catalogue is made anew, once for all that change within a moment. */
+  #relistSoon(): void {
+    if (this.#relisting !== undefined || this.#closing) return;
+    this.#relisting = setTimeout(() => {
+      this.#relisting = undefined;
+      this.#reloading = this.#reloading
+        .then(() => this.#relist())
+        .catch((error: unknown) =>
+          this.#gateway.log.error({ err: error }, 'the tools of MCP servers could not be taken over'),
+        );
+    }, RELIST_MS);
+    this.#relisting.unref();
+  }
+
+  async #relist(): Promise<void> {
+    if (this.#closing) return;
+    const { log } = this.#gateway;
+    const before = this.#surface.loaded;
+    try {
+      const whole = await relistWhole(this.#surface.whole, this.#options.provider);
+      await this.#swap(whole);
+      if (this.#surface.loaded.policy !== before.policy) log.info('MCP servers list other tools than before');
+    } catch (error) {
+      if (!(error instanceof ConfigRefused)) throw error;
+      log.error(
+        { problems: error.problems },
+        'what MCP servers list now makes the configuration faulty; the old catalogue stays',
+      );
+    }
+  }
+
   /** Takes no more requests and lets the accepted ones end; answers how many did not within `graceMs`. */
   async closeServer(graceMs: number): Promise<number> {
     this.#closing = true;
+    clearTimeout(this.#relisting);
+    this.#mcp.close();
     const { cutOff } = await this.#server.close({ graceMs });
     return cutOff;
   }

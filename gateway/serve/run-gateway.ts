@@ -9,6 +9,8 @@ import { refuseFaultPoints } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { type OwnKey, readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
+import { ServerRegistry } from '../mcp/server-registry.ts';
+import { createMcpProvider } from '../mcp/tool-provider.ts';
 import { OutcomeFollower } from '../runs/outcome-follower.ts';
 import { Recovery } from '../runs/recovery.ts';
 import { UndoEngine } from '../runs/undo-engine.ts';
@@ -54,7 +56,28 @@ const DRAIN_MS = 30_000;
 export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   const { log, env } = options;
   refuseFaultPoints(env);
-  const whole = await readWhole(options.configFile, env);
+  const servers = new ServerRegistry(log);
+  // What was opened, the newest first.
+  const closing: (() => Promise<void>)[] = [() => servers.close()];
+  try {
+    return await start(options, servers, closing);
+  } catch (error) {
+    for (const close of closing) await close().catch((why: unknown) => log.error({ err: why }, 'closing failed'));
+    throw error;
+  }
+}
+
+async function start(
+  { configFile, env, log, leaseMs }: RunOptions,
+  servers: ServerRegistry,
+  closing: (() => Promise<void>)[],
+): Promise<RunningGateway> {
+  const provider = createMcpProvider({
+    registry: servers,
+    recordsFirstUse: true,
+    onUnreachable: () => servers.askAgainLater(),
+  });
+  const whole = await readWhole(configFile, env, provider);
   const { config } = whole;
   const tls = await readTls(config);
   const { key: signing, made } = await openSigningKey(config);
@@ -62,46 +85,40 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
   const health = new StoreHealth(log);
   const store = await openStoreOf(config, health);
   const stopping = new AbortController();
-  const closing: (() => Promise<void>)[] = [() => store.close()];
-  try {
-    const audit = await openAudit(config, store, signing, log).catch((error: unknown) => {
-      throw auditFault(config, error);
-    });
-    closing.unshift(() => audit.close());
-    const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port));
-    const services = { store, audit, leaseMs: options.leaseMs };
-    const gateway = makeGateway(surface.loaded, services, log, health, stopping.signal);
-    const host = new Host({ gateway, surface, signing, env, tls });
-    closing.unshift(() => host.surface.close());
-    await host.listen();
-    await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
-    const beside = [new Recovery(gateway), new UndoEngine(gateway), new OutcomeFollower(gateway)];
-    for (const work of beside) work.start();
-    return {
-      url: host.url,
-      gateway,
-      whole: () => host.surface.whole,
-      reload: () => host.reload(),
-      close: async ({ lameDuckMs = 0 } = {}) => {
-        stopping.abort();
-        if (lameDuckMs > 0) await pause(lameDuckMs);
-        const cutOff = await host.closeServer(DRAIN_MS);
-        gateway.sessions.flushAll();
-        if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
-        // What a client hung up on is under way all the same, and its outcome has to be stored.
-        const left = await gateway.underWay.idle(DRAIN_MS);
-        if (left > 0) log.warn({ calls: left }, 'calls were still under way at the end of the grace time');
-        await Promise.all(beside.map((work) => work.stop()));
-        await audit
-          .append({ event: 'config', act: 'stop' })
-          .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));
-        for (const close of closing) await close();
-      },
-    };
-  } catch (error) {
-    for (const close of closing) await close().catch((why: unknown) => log.error({ err: why }, 'closing failed'));
-    throw error;
-  }
+  closing.unshift(() => store.close());
+  const audit = await openAudit(config, store, signing, log).catch((error: unknown) => {
+    throw auditFault(config, error);
+  });
+  closing.unshift(() => audit.close());
+  const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);
+  const gateway = makeGateway(surface.loaded, { store, audit, leaseMs }, log, health, stopping.signal);
+  const host = new Host({ gateway, surface, signing, env, tls, servers, provider });
+  closing.unshift(() => host.surface.close());
+  await host.listen();
+  await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
+  const beside = [new Recovery(gateway), new UndoEngine(gateway), new OutcomeFollower(gateway)];
+  for (const work of beside) work.start();
+  return {
+    url: host.url,
+    gateway,
+    whole: () => host.surface.whole,
+    reload: () => host.reload(),
+    close: async ({ lameDuckMs = 0 } = {}) => {
+      stopping.abort();
+      if (lameDuckMs > 0) await pause(lameDuckMs);
+      const cutOff = await host.closeServer(DRAIN_MS);
+      gateway.sessions.flushAll();
+      if (cutOff > 0) log.warn({ requests: cutOff }, 'requests were cut off at the end of the grace time');
+      // What a client hung up on is under way all the same, and its outcome has to be stored.
+      const left = await gateway.underWay.idle(DRAIN_MS);
+      if (left > 0) log.warn({ calls: left }, 'calls were still under way at the end of the grace time');
+      await Promise.all(beside.map((work) => work.stop()));
+      await audit
+        .append({ event: 'config', act: 'stop' })
+        .catch((error: unknown) => log.error({ err: error }, 'the end is not logged'));
+      for (const close of closing) await close();
+    },
+  };
 }
 
 async function openSigningKey(config: Config): Promise<OwnKey> {

@@ -4,6 +4,7 @@ import type { Upstream } from '../exchange.ts';
 import { type Authenticator, createAuthenticator } from '../http/authenticate.ts';
 import { makeLoaded } from '../load/make-loaded.ts';
 import type { Loaded } from '../loaded.ts';
+import type { ServerRegistry } from '../mcp/server-registry.ts';
 import { openRoutes } from '../routes/open-routes.ts';
 import type { RouteTable } from '../routes/route-table.ts';
 import type { WholeConfig } from './whole-config.ts';
@@ -18,10 +19,10 @@ export class Surface {
   #active = 0;
   #idle: (() => void) | undefined;
 
-  constructor(whole: WholeConfig, signing: SigningKey, url: string) {
+  constructor(whole: WholeConfig, signing: SigningKey, url: string, servers: ServerRegistry) {
     const { config, built, rulebook, licence } = whole;
-    const { table, upstreams } = openRoutes(config, built);
-    const approveAt = `${config.console.url ?? url}/v1/confirmations`;
+    const { table, upstreams } = openRoutes(config, built, servers);
+    const approveAt = `${withoutSlash(config.console.url ?? url)}/${config.console.enabled ? 'console' : 'v1'}/confirmations`;
     this.whole = whole;
     this.routes = table;
     this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook, licence });
@@ -58,4 +59,9 @@ export class Surface {
   async close(): Promise<void> {
     await Promise.all([...this.#upstreams.values()].map((upstream) => upstream.close()));
   }
+}
+
+/** An address is written with a slash at its end or without. */
+function withoutSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url;
 }

@@ -1,7 +1,9 @@
 import type { RulebookRecord } from '../../policy/rulebook/record.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
+import { buildCatalogue } from '../catalogue/build.ts';
 import { loadGateway } from '../catalogue/load-gateway.ts';
 import { type InUse, reload } from '../catalogue/reload.ts';
+import type { ToolProvider } from '../catalogue/tool-source.ts';
 import { hasErrors, type Problem, sortProblems } from '../config/problem.ts';
 import type { Environment } from '../config/substitute.ts';
 import { catalogueDeps } from '../load/catalogue-deps.ts';
@@ -28,15 +30,24 @@ export interface WholeConfig extends InUse {
 }
 
 /** Reads everything that a config file leads to. Throws `ConfigRefused` with every fault. */
-export async function readWhole(file: string, env: Environment): Promise<WholeConfig> {
-  const { loaded, problems } = await loadGateway(file, { env }, catalogueDeps());
+export async function readWhole(file: string, env: Environment, mcp: ToolProvider): Promise<WholeConfig> {
+  const { loaded, problems } = await loadGateway(file, { env }, catalogueDeps({ mcp }));
   return withRulebook(loaded, problems);
 }
 
 /** As `readWhole`, for a process that runs: what only a restart can change is a fault, too. */
-export async function rereadWhole(current: InUse, env: Environment): Promise<WholeConfig> {
-  const { next, problems } = await reload(current, { env }, catalogueDeps({ current: current.built }));
+export async function rereadWhole(current: InUse, env: Environment, mcp: ToolProvider): Promise<WholeConfig> {
+  const { next, problems } = await reload(current, { env }, catalogueDeps({ current: current.built, mcp }));
   return withRulebook(next, problems);
+}
+
+/**
+ * The configuration in use with a catalogue made anew, since an MCP server lists other tools than before. The files are
+ * not read again: what a server says is no reason to take over what somebody is just writing. Throws `ConfigRefused`.
+ */
+export async function relistWhole({ config, built: current }: InUse, mcp: ToolProvider): Promise<WholeConfig> {
+  const built = await buildCatalogue(config, catalogueDeps({ current, mcp }));
+  return withRulebook({ config, built }, built.problems);
 }
 
 async function withRulebook(inUse: InUse | undefined, problems: readonly Problem[]): Promise<WholeConfig> {

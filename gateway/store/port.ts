@@ -29,8 +29,9 @@ export interface Store {
   /**
    * Views of a caller's sessions that took an allowed entry since `sinceMs`: those whose view changed since then, for a
    * refused call leaves the view as it is. A report on an older entry counts too, which only makes the answer stricter.
+   * The session of the id `except` is left out.
    */
-  viewsOfCaller(issuer: string, caller: string, sinceMs: number): Promise<readonly SessionView[]>;
+  viewsOfCaller(issuer: string, caller: string, sinceMs: number, except?: string): Promise<readonly SessionView[]>;
   /** The newest answers that a session has from tools whose values are watched, newest first. */
   findWatched(sid: string, tools: readonly string[]): Promise<readonly WatchedRecord[]>;
 

@@ -94,7 +94,7 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
     },
     readEntries: { sql: `SELECT ${STEP}, ${headOf} FROM steps WHERE sid = ?1 ORDER BY step`, sealed: SEALED_STEP },
     viewsOfCaller: {
-      sql: `SELECT view FROM sessions WHERE issuer = ?1 AND caller = ?2 AND used_hour >= ?4 AND allowed_at_ms >= ?3
+      sql: `SELECT view FROM sessions WHERE issuer = ?1 AND caller = ?2 AND used_hour >= ?4 AND allowed_at_ms >= ?3 AND sid <> ?5
         ORDER BY opened_at_ms, sid`,
     },
     findWatched: {

@@ -54,8 +54,13 @@ export abstract class StoreReads implements Store {
     return (await this.rows('readEntries', [sid])).map(read.stepOf);
   }
 
-  async viewsOfCaller(issuer: string, caller: string, sinceMs: number): Promise<readonly SessionRecord['view'][]> {
-    return (await this.rows('viewsOfCaller', [issuer, caller, sinceMs, hourOf(sinceMs)])).map(read.viewOf);
+  async viewsOfCaller(
+    issuer: string,
+    caller: string,
+    sinceMs: number,
+    except = '',
+  ): Promise<readonly SessionRecord['view'][]> {
+    return (await this.rows('viewsOfCaller', [issuer, caller, sinceMs, hourOf(sinceMs), except])).map(read.viewOf);
   }
 
   async findWatched(sid: string, tools: readonly string[]): Promise<readonly WatchedRecord[]> {

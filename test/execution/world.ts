@@ -140,6 +140,7 @@ export interface RunReport {
 export interface UnknownOutcome {
   readonly id: string;
   readonly tool: string;
+  readonly session: string;
   readonly step: number;
   readonly why?: string;
   readonly run_by: string;

@@ -14,9 +14,12 @@ export const VALIDATE_COMMAND: CliCommand = {
       .addHelpText('after', renderExamples('toolgate validate gateway.yaml', 'toolgate validate --json'))
       .action(async (file: string, options: { json?: boolean }) => {
         const { validateConfig } = await import('../../catalogue/validate.ts');
+        const { lookAtServers } = await import('../../mcp/look-at-servers.ts');
         const { catalogueDeps } = await import('../../load/catalogue-deps.ts');
         const read = { env: process.env, json: options.json === true };
-        const { text, exitCode } = await validateConfig(file, read, catalogueDeps({ thorough: true }));
+        const { text, exitCode } = await lookAtServers((mcp) =>
+          validateConfig(file, read, catalogueDeps({ thorough: true, mcp })),
+        );
         await print(text);
         process.exitCode = exitCode;
       });

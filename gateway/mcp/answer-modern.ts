@@ -1,0 +1,158 @@
+import {
+  createRequestStateCodec,
+  ProtocolError,
+  ProtocolErrorCode,
+  type RequestStateCodec,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+import { LRUCache } from 'lru-cache';
+import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import type { AskedOfClient } from '../exchange.ts';
+import type { Gateway } from '../gateway.ts';
+import { DENIED } from './answer-legacy.ts';
+import { canAskPerson, decideByPerson, questionOf, readAnswer } from './approve.ts';
+import { AskFault } from './call-fault.ts';
+import { type CallEnd, callTool } from './call-tool.ts';
+import type { ClientRequest, EndpointContext } from './client-call.ts';
+import { dispatch } from './dispatch.ts';
+import { canBeAsked } from './endpoint-server.ts';
+import { PendingCall } from './pending-call.ts';
+
+/** What a `requestState` of the gateway says, signed under the store's secret. */
+type State =
+  /** A call of this process that waits for answers. */
+  | { readonly kind: 'call'; readonly id: string; readonly caller: string }
+  /** A confirmation that a host's person is asked for; any process goes on with it. */
+  | { readonly kind: 'confirm'; readonly id: string; readonly caller: string };
+
+const STATE_SECONDS = 15 * 60;
+const MAX_WAITING = 10_000;
+
+/** Answers requests of the newer era, where a question ends a request and the answer comes with the next. */
+export class ModernAnswerer {
+  readonly #codec: RequestStateCodec<State>;
+  readonly #waiting = new LRUCache<string, PendingCall<CallEnd>>({
+    max: MAX_WAITING,
+    dispose: (call, _id, reason) => {
+      if (reason === 'evict') call.giveUp();
+    },
+  });
+
+  constructor(gateway: Gateway) {
+    this.#codec = createRequestStateCodec({ key: gateway.keyed('mcp request state'), ttlSeconds: STATE_SECONDS });
+  }
+
+  async answer(context: EndpointContext, request: ClientRequest, params: JsonObject): Promise<JsonObject> {
+    const { requestState } = params;
+    if (requestState === undefined) return this.#begin(context, request, (sent) => dispatch(context, sent));
+    const state = await this.#read(requestState);
+    const answers = readAnswers(params['inputResponses']);
+    if (state.caller !== context.caller.name) throw badState();
+    if (state.kind === 'confirm') return this.#confirmed(context, request, state.id, answers);
+    const call = this.#waiting.get(state.id);
+    this.#waiting.delete(state.id);
+    if (call === undefined || !call.answer(request, answers)) throw badState();
+    return this.#next(context, call, state.id);
+  }
+
+  /** Ends the waiting of every call. */
+  close(): void {
+    for (const call of this.#waiting.values()) call.giveUp();
+    this.#waiting.clear();
+  }
+
+  async #confirmed(
+    context: EndpointContext,
+    request: ClientRequest,
+    id: string,
+    answers: Answers,
+  ): Promise<JsonObject> {
+    const said = canAskPerson(context) ? readAnswer(answers['approve']) : 'open';
+    if (said !== 'open') await decideByPerson(context, id, said);
+    if (said === 'denied') return DENIED;
+    return this.#begin(
+      context,
+      request,
+      (sent) => callTool(context, sent, said === 'approved' ? id : undefined),
+      said === 'approved',
+    );
+  }
+
+  #begin(
+    context: EndpointContext,
+    request: ClientRequest,
+    work: (request: ClientRequest) => Promise<CallEnd>,
+    mayAskPerson = true,
+  ): Promise<JsonObject> {
+    const call = new PendingCall<CallEnd>(context.caller.name, request);
+    call.run(work);
+    const id = Buffer.from(context.gateway.random(16)).toString('base64url');
+    return this.#next(context, call, id, mayAskPerson);
+  }
+
+  async #next(
+    context: EndpointContext,
+    call: PendingCall<CallEnd>,
+    id: string,
+    mayAskPerson = true,
+  ): Promise<JsonObject> {
+    const event = await call.next();
+    const caller = context.caller.name;
+    if (event.kind === 'ask') {
+      const cannot = Object.values(event.questions).find((question) => !canBeAsked(context.capabilities, question));
+      if (cannot !== undefined) {
+        call.giveUp();
+        throw new AskFault('cannot_ask', `the client cannot be asked \`${cannot.method}\``);
+      }
+      this.#waiting.set(id, call);
+      return this.#inputRequired(event.questions, { kind: 'call', id, caller });
+    }
+    const { end } = event;
+    const confirmation =
+      end.kind === 'confirm' && mayAskPerson && canAskPerson(context) ? end.check.confirmation : undefined;
+    if (end.kind !== 'confirm' || confirmation === undefined) return end.result;
+    return this.#inputRequired({ approve: questionOf(end.check) }, { kind: 'confirm', id: confirmation.id, caller });
+  }
+
+  async #inputRequired(questions: Readonly<Record<string, AskedOfClient>>, state: State): Promise<JsonObject> {
+    const asked = Object.entries(questions).map(([name, { method, params }]) => [
+      name,
+      { method, ...(params === undefined ? {} : { params }) },
+    ]);
+    return {
+      resultType: 'input_required',
+      inputRequests: Object.fromEntries(asked),
+      requestState: await this.#codec.mint(state),
+    };
+  }
+
+  async #read(text: JsonValue): Promise<State> {
+    if (typeof text !== 'string') throw badState();
+    try {
+      // The state is bound to its caller by what it says, not by the context, of which the codec then reads nothing.
+      return await this.#codec.verify(text, {} as ServerContext);
+    } catch {
+      throw badState();
+    }
+  }
+}
+
+type Answers = Readonly<Record<string, JsonObject>>;
+
+function readAnswers(value: JsonValue | undefined): Answers {
+  if (!isObject(value)) return {};
+  const answers: Record<string, JsonObject> = {};
+  for (const [name, answer] of Object.entries(value)) if (isObject(answer)) answers[name] = answer;
+  return answers;
+}
+
+function badState(): ProtocolError {
+  return new ProtocolError(
+    ProtocolErrorCode.InvalidParams,
+    'the `requestState` is none that waits here, or its time is over; make the call again without it',
+  );
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

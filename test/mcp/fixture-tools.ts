@@ -1,0 +1,311 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  fromJsonSchema,
+  inputRequired,
+  McpServer,
+  ResourceTemplate,
+  type ServerContext,
+} from '@modelcontextprotocol/server';
+
+/** A red pixel, and a moment of silence. */
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
+const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
+
+type JsonSchema = Parameters<typeof fromJsonSchema>[0];
+type Args = Readonly<Record<string, unknown>>;
+
+const NOTHING = schema({});
+
+function schema(properties: Record<string, unknown>, required: readonly string[] = []): JsonSchema {
+  return { type: 'object', properties, required: [...required] } as JsonSchema;
+}
+
+function text(value: string): { content: { type: 'text'; text: string }[] } {
+  return { content: [{ type: 'text', text: value }] };
+}
+
+const READS = { readOnlyHint: true, openWorldHint: false } as const;
+
+/** Enum schemas of every form that a question may have. */
+const ENUMS = {
+  untitledSingle: { type: 'string', enum: ['option1', 'option2', 'option3'] },
+  titledSingle: {
+    type: 'string',
+    oneOf: [
+      { const: 'value1', title: 'First Option' },
+      { const: 'value2', title: 'Second Option' },
+    ],
+  },
+  legacyEnum: {
+    type: 'string',
+    enum: ['opt1', 'opt2', 'opt3'],
+    enumNames: ['Option One', 'Option Two', 'Option Three'],
+  },
+  untitledMulti: { type: 'array', items: { type: 'string', enum: ['option1', 'option2', 'option3'] } },
+  titledMulti: {
+    type: 'array',
+    items: {
+      anyOf: [
+        { const: 'value1', title: 'First Choice' },
+        { const: 'value2', title: 'Second Choice' },
+      ],
+    },
+  },
+};
+
+const DEFAULTS = {
+  name: { type: 'string', default: 'John Doe' },
+  age: { type: 'integer', default: 30 },
+  score: { type: 'number', default: 95.5 },
+  status: { type: 'string', enum: ['active', 'inactive', 'pending'], default: 'active' },
+  verified: { type: 'boolean', default: true },
+};
+
+const WHO = {
+  username: { type: 'string', description: "User's response" },
+  email: { type: 'string', description: 'An address' },
+};
+
+/** The server that the official conformance suite asks for, with what further tests need: the same for both eras. */
+export function makeFixture(): McpServer {
+  const server = new McpServer(
+    { name: 'fixture', version: '1.0.0' },
+    { capabilities: { logging: {}, completions: {}, resources: { subscribe: true } } },
+  );
+  addContentTools(server);
+  addTalkingTools(server);
+  addAskingTools(server);
+  addResources(server);
+  addPrompts(server);
+  server.server.setRequestHandler('resources/subscribe', () => ({}));
+  server.server.setRequestHandler('resources/unsubscribe', () => ({}));
+  return server;
+}
+
+function addContentTools(server: McpServer): void {
+  const tool = (name: string, description: string, content: unknown[]): void => {
+    server.registerTool(
+      name,
+      { description, inputSchema: fromJsonSchema(NOTHING), annotations: READS },
+      () => ({ content }) as never,
+    );
+  };
+  const embedded = {
+    uri: 'test://embedded-resource',
+    mimeType: 'text/plain',
+    text: 'This is an embedded resource content.',
+  };
+  const mixed = {
+    uri: 'test://mixed-content-resource',
+    mimeType: 'application/json',
+    text: '{"test":"data","value":123}',
+  };
+  tool('test_simple_text', 'answers a text', [{ type: 'text', text: 'This is a simple text response for testing.' }]);
+  tool('test_image_content', 'answers an image', [{ type: 'image', data: PNG, mimeType: 'image/png' }]);
+  tool('test_audio_content', 'answers a sound', [{ type: 'audio', data: WAV, mimeType: 'audio/wav' }]);
+  tool('test_embedded_resource', 'answers a resource', [{ type: 'resource', resource: embedded }]);
+  tool('test_multiple_content_types', 'answers content of several kinds', [
+    { type: 'text', text: 'Multiple content types test:' },
+    { type: 'image', data: PNG, mimeType: 'image/png' },
+    { type: 'resource', resource: mixed },
+  ]);
+  server.registerTool(
+    'test_error_handling',
+    { description: 'fails', inputSchema: fromJsonSchema(NOTHING), annotations: READS },
+    () => ({ ...text('This tool intentionally returns an error for testing'), isError: true }),
+  );
+  const address = { type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } };
+  const newest = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    $defs: { address },
+    properties: { name: { type: 'string' }, address: { $ref: '#/$defs/address' } },
+    additionalProperties: false,
+  };
+  server.registerTool(
+    'json_schema_2020_12_tool',
+    {
+      description: 'Tool with JSON Schema 2020-12 features',
+      inputSchema: fromJsonSchema(newest as JsonSchema),
+      annotations: READS,
+    },
+    (args) => text(JSON.stringify(args)),
+  );
+}
+
+function addTalkingTools(server: McpServer): void {
+  const about = (
+    description: string,
+  ): { description: string; inputSchema: ReturnType<typeof fromJsonSchema>; annotations: typeof READS } => ({
+    description,
+    inputSchema: fromJsonSchema(NOTHING),
+    annotations: READS,
+  });
+  server.registerTool('test_tool_with_logging', about('logs while it runs'), async (_args, { mcpReq }) => {
+    await mcpReq.log('info', 'Tool execution started');
+    await pause(50);
+    await mcpReq.log('info', 'Tool processing data');
+    await pause(50);
+    await mcpReq.log('info', 'Tool execution completed');
+    return text('it logged');
+  });
+  server.registerTool('test_tool_with_progress', about('tells how far it is'), async (_args, ctx) => {
+    for (const progress of [0, 50, 100]) {
+      await tellProgress(ctx, progress, 100);
+      await pause(50);
+    }
+    return text('it told');
+  });
+  server.registerTool(
+    'test_reconnection',
+    about('closes its stream and answers all the same'),
+    async (_args, { http }) => {
+      await pause(50);
+      http?.closeSSE?.();
+      await pause(100);
+      return text('it answered over another stream');
+    },
+  );
+}
+
+/** Tells progress, where the client asked for it. */
+export async function tellProgress({ mcpReq }: ServerContext, progress: number, total: number): Promise<void> {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return;
+  await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total } });
+}
+
+function addAskingTools(server: McpServer): void {
+  // `inputRequired` asks in the way of whichever era the client speaks.
+  const asking = (name: string, description: string, input: JsonSchema, schemaOf: unknown, shown: string): void => {
+    server.registerTool(
+      name,
+      { description, inputSchema: fromJsonSchema(input), annotations: READS },
+      (args, { mcpReq }) => {
+        const answer = mcpReq.inputResponses?.['question'];
+        const message = (args as Args)['message'];
+        if (answer === undefined) {
+          const params = {
+            message: typeof message === 'string' ? message : 'Please answer',
+            requestedSchema: schemaOf,
+          };
+          return inputRequired({ inputRequests: { question: inputRequired.elicit(params as never) } });
+        }
+        return text(`${shown}${JSON.stringify(answer)}`);
+      },
+    );
+  };
+  const form = (properties: unknown, required: readonly string[]): unknown => ({
+    type: 'object',
+    properties,
+    required,
+  });
+  asking(
+    'test_elicitation',
+    'asks a person',
+    schema({ message: { type: 'string' } }, ['message']),
+    form(WHO, ['username', 'email']),
+    'User response: ',
+  );
+  asking(
+    'test_elicitation_sep1034_defaults',
+    'asks with defaults',
+    NOTHING,
+    form(DEFAULTS, []),
+    'Elicitation completed: ',
+  );
+  asking('test_elicitation_sep1330_enums', 'asks with lists', NOTHING, form(ENUMS, []), 'Elicitation completed: ');
+  const prompt = schema({ prompt: { type: 'string' } }, ['prompt']);
+  server.registerTool(
+    'test_sampling',
+    { description: 'asks a model', inputSchema: fromJsonSchema(prompt), annotations: READS },
+    (args, { mcpReq }) => {
+      const answer = mcpReq.inputResponses?.['sample'];
+      if (answer !== undefined) return text(`LLM response: ${JSON.stringify(answer)}`);
+      const asked = {
+        role: 'user' as const,
+        content: { type: 'text' as const, text: String((args as Args)['prompt']) },
+      };
+      return inputRequired({
+        inputRequests: { sample: inputRequired.createMessage({ messages: [asked], maxTokens: 100 }) },
+      });
+    },
+  );
+}
+
+function addResources(server: McpServer): void {
+  server.registerResource(
+    'static-text',
+    'test://static-text',
+    { mimeType: 'text/plain', description: 'a text' },
+    (uri) => ({
+      contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'This is the content of the static text resource.' }],
+    }),
+  );
+  server.registerResource(
+    'static-binary',
+    'test://static-binary',
+    { mimeType: 'image/png', description: 'an image' },
+    (uri) => ({
+      contents: [{ uri: uri.href, mimeType: 'image/png', blob: PNG }],
+    }),
+  );
+  server.registerResource(
+    'watched',
+    'test://watched-resource',
+    { mimeType: 'text/plain', description: 'watched' },
+    (uri) => ({
+      contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'watched' }],
+    }),
+  );
+  const template = new ResourceTemplate('test://template/{id}/data', { list: undefined });
+  server.registerResource(
+    'template',
+    template,
+    { mimeType: 'application/json', description: 'by id' },
+    (uri, { id }) => ({
+      contents: [
+        {
+          uri: uri.href,
+          mimeType: 'application/json',
+          text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${String(id)}` }),
+        },
+      ],
+    }),
+  );
+}
+
+function addPrompts(server: McpServer): void {
+  const user = (content: unknown): never => ({ messages: [{ role: 'user', content }] }) as never;
+  server.registerPrompt('test_simple_prompt', { description: 'simple' }, () =>
+    user({ type: 'text', text: 'This is a simple prompt for testing.' }),
+  );
+  const arg = (description: string): unknown => ({ type: 'string', description });
+  const two = schema({ arg1: arg('first'), arg2: arg('second') }, ['arg1', 'arg2']);
+  server.registerPrompt(
+    'test_prompt_with_arguments',
+    { description: 'two arguments', argsSchema: fromJsonSchema(two) },
+    (args) => {
+      const { arg1, arg2 } = args as { arg1: string; arg2: string };
+      return user({ type: 'text', text: `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'` });
+    },
+  );
+  const one = schema({ resourceUri: arg('which') }, ['resourceUri']);
+  server.registerPrompt(
+    'test_prompt_with_embedded_resource',
+    { description: 'a resource', argsSchema: fromJsonSchema(one) },
+    (args) => {
+      const { resourceUri } = args as { resourceUri: string };
+      return user({
+        type: 'resource',
+        resource: { uri: resourceUri, mimeType: 'text/plain', text: 'Embedded resource content for testing.' },
+      });
+    },
+  );
+  server.registerPrompt('test_prompt_with_image', { description: 'an image' }, () =>
+    user({ type: 'image', data: PNG, mimeType: 'image/png' }),
+  );
+  server.server.setRequestHandler('completion/complete', () => ({
+    completion: { values: ['paris', 'park'], total: 2, hasMore: false },
+  }));
+}
