@@ -18,7 +18,14 @@ const MAX_CLOCK_MS = 30_000;
 
 /** Asks every upstream for the head of its root, without any credential: a safe request (RFC 9110 section 9.2.1). */
 export async function reachUpstreams(routes: readonly RuntimeRoute[]): Promise<readonly Reached[]> {
-  return Promise.all(routes.flatMap((route) => (route.upstream === undefined ? [] : [reach(route, route.upstream)])));
+  return Promise.all(
+    routes.flatMap((route) => {
+      const { upstream, source } = route;
+      if (upstream !== undefined) return [reach(route, upstream)];
+      // A server that the gateway runs as a program of its own has no address.
+      return source.kind === 'mcp' && 'url' in source ? [reach(route, source.url)] : [];
+    }),
+  );
 }
 
 async function reach(route: RuntimeRoute, upstream: string): Promise<Reached> {

@@ -12,12 +12,15 @@ import { CliFault } from './command.ts';
 export interface InitSource {
   readonly openapi?: string;
   readonly upstream?: string;
-  readonly mcp?: string;
+  /** Its address, or the program to run with its arguments. */
+  readonly mcp?: readonly string[];
 }
 
 /** What stands behind the route of a starter. */
 export type Backend =
   | { readonly kind: 'openapi'; readonly document: string; readonly upstream: string; readonly found?: string }
+  | { readonly kind: 'mcp'; readonly url: string }
+  | { readonly kind: 'mcp'; readonly command: readonly string[] }
   | { readonly kind: 'plain'; readonly upstream: string };
 
 /** Where services keep their document, most usual first. */
@@ -28,10 +31,9 @@ const LOOK_MS = 3_000;
 /** Finds out what a backend is, reading its document where it has one. Throws `CliFault` where too little was said. */
 export async function findBackend({ openapi, upstream, mcp }: InitSource, folder: string): Promise<Backend> {
   if (mcp !== undefined) {
-    throw new CliFault(
-      2,
-      'MCP servers are not served by this version; name an `--upstream` or an `--openapi` document',
-    );
+    if (openapi !== undefined || upstream !== undefined) throw new CliFault(2, 'name one backend');
+    const [first = ''] = mcp;
+    return /^https?:\/\//.test(first) ? { kind: 'mcp', url: checkAddress(first) } : { kind: 'mcp', command: mcp };
   }
   if (openapi !== undefined) {
     const address = upstream ?? (await serverOf(openapi));
@@ -40,7 +42,8 @@ export async function findBackend({ openapi, upstream, mcp }: InitSource, folder
     }
     return { kind: 'openapi', document: await keepBeside(openapi, folder), upstream: checkAddress(address) };
   }
-  if (upstream === undefined) throw new CliFault(2, 'name a backend: `--openapi FILE`, `--upstream URL`, or both');
+  if (upstream === undefined)
+    throw new CliFault(2, 'name a backend: `--openapi FILE`, `--upstream URL`, or both; or `--mcp SERVER`');
   const address = checkAddress(upstream);
   for (const path of DOCUMENT_PATHS) {
     const text = await fetchDocument(`${address}${path}`);

@@ -40,14 +40,23 @@ agents:
 routes:
   - name: ${name}
     path: /${name}
-    upstream: ${backend.upstream}
-    # The backend must take calls from this gateway alone: what can be reached round it is not guarded (\`toolgate doctor\`).
-    # upstream_headers: { Authorization: "Bearer \${BACKEND_TOKEN}" }
+${renderUpstream(backend)}    # The backend must take calls from this gateway alone: what can be reached round it is not guarded (\`toolgate doctor\`).
     agents: [assistant]
 ${renderSource(backend)}${renderTools(tools)}`;
 }
 
+function renderUpstream(backend: Backend): string {
+  return backend.kind === 'mcp' ? '' : `    upstream: ${backend.upstream}\n`;
+}
+
 function renderSource(backend: Backend): string {
+  if (backend.kind === 'mcp') {
+    const server = 'url' in backend ? backend.url : { command: backend.command };
+    return `    mcp: ${JSON.stringify(server)}
+    # What a server says of its own tools is not believed: all are taken to write, and to bring what strangers wrote.
+    # Their definitions are pinned when they are first seen (\`pins\`); \`writes: false\` says of one that it only reads.
+`;
+  }
   if (backend.kind === 'openapi') {
     const from = backend.found === undefined ? '' : ` # found at ${backend.found}`;
     return `    openapi: ${backend.document}${from}\n`;

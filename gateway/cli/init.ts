@@ -8,6 +8,7 @@ import { newCredential } from '../config/credential.ts';
 import { renderProblems } from '../config/problem.ts';
 import { catalogueDeps } from '../load/catalogue-deps.ts';
 import { readOrMakeSigningKey } from '../load/signing-key.ts';
+import { lookAtServers } from '../mcp/look-at-servers.ts';
 import { CliFault } from './command.ts';
 import { findBackend, type InitSource } from './init-backend.ts';
 import { renderStarter, type Starter } from './init-starter.ts';
@@ -35,7 +36,9 @@ export async function makeStarter(options: InitOptions): Promise<string> {
   try {
     // The tools are read from what the gateway itself makes of the backend, and the whole is loaded before it stays.
     const first = await load(part, renderStarter(starter));
-    const tools = [...first.built.catalogue.tools.values()].map((tool) => {
+    // What is recorded of an MCP server besides its tools (`resources/read`) takes no words of its own.
+    const own = [...first.built.catalogue.tools.values()].filter(({ name }) => !name.includes('/'));
+    const tools = own.map((tool) => {
       const operation = first.built.settings.get(tool.id)?.operation;
       return {
         name: tool.name,
@@ -44,7 +47,8 @@ export async function makeStarter(options: InitOptions): Promise<string> {
         ...(operation === undefined ? {} : { request: `${operation.method} ${operation.pathTemplate}` }),
       };
     });
-    if (tools.length === 0) throw new CliFault(1, `\`${options.openapi ?? options.upstream}\` describes no call`);
+    if (tools.length === 0)
+      throw new CliFault(1, `\`${options.openapi ?? options.upstream ?? options.mcp?.join(' ')}\` describes no call`);
     await load(part, renderStarter({ ...starter, tools }));
     await makeKeys(folder);
     await link(part, file);
@@ -59,7 +63,7 @@ async function load(
   text: string,
 ): Promise<NonNullable<Awaited<ReturnType<typeof loadGateway>>['loaded']>> {
   await writeFile(file, text, { mode: 0o640 });
-  const { loaded, problems } = await loadGateway(file, { env: {} }, catalogueDeps());
+  const { loaded, problems } = await lookAtServers((mcp) => loadGateway(file, { env: {} }, catalogueDeps({ mcp })));
   if (loaded === undefined) {
     process.stderr.write(renderProblems(problems));
     throw new CliFault(1, 'no configuration could be made of this backend; see the faults above');
@@ -72,7 +76,13 @@ async function makeKeys(folder: string): Promise<void> {
   await writeFile(join(folder, 'keys/gateway.pub'), renderPublicKeyPem(key.publicBytes), { mode: 0o644 });
 }
 
-function renderDone(folder: string, file: string, key: string, { name, listen }: InitOptions, tools: number): string {
+function renderDone(
+  folder: string,
+  file: string,
+  key: string,
+  { name, listen, mcp }: InitOptions,
+  tools: number,
+): string {
   const shown = relative(process.cwd(), file) || basename(file);
   return `${file}  ${tools} ${tools === 1 ? 'tool' : 'tools'}; read what is assumed of each, and change what is wrong
 ${join(folder, 'keys')}/gateway.pem, gateway.pub  the keys that sign histories; keep the first secret, and out of version control
@@ -83,7 +93,7 @@ Next:
   toolgate tools ${shown}
   toolgate serve -c ${shown}
   curl -i http://${listen}/v1/tools -H 'Authorization: Bearer ${key}'
-and send its calls to http://${listen}/${name}/... in place of the backend.
+and send its calls to http://${listen}/${mcp === undefined ? `${name}/...` : 'mcp'} in place of the backend.
 `;
 }
 

@@ -89,6 +89,16 @@ describe('toolgate init', () => {
     assert.match(await readFile(join(folder, 'plain/gateway.yaml'), 'utf8'), /No OpenAPI document was found/);
   });
 
+  test('for an MCP server it lists what the server lists, and believes nothing of it', async () => {
+    const server = join(import.meta.dirname, '../../node_modules/@modelcontextprotocol/server-memory/dist/index.js');
+    const dir = join(folder, 'mcp');
+    const said = await init({ mcp: [process.execPath, server], name: 'memory', dir });
+    assert.match(said, /send its calls to http:\/\/127\.0\.0\.1:8080\/mcp /);
+    const text = await readFile(join(dir, 'gateway.yaml'), 'utf8');
+    assert.match(text, /^ {4}mcp: \{"command":\[/m);
+    assert.match(text, /- \{ name: read_graph, writes: true \} # called by its name: assumed to write/);
+  });
+
   test('what it cannot make a configuration of it says, and leaves nothing', async () => {
     const dir = join(folder, 'nothing');
     await assert.rejects(init({ dir }), /name a backend/);

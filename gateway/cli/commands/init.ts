@@ -12,7 +12,7 @@ export const INIT_COMMAND: CliCommand = {
       .description('write a configuration that works, keys and an API key, for a backend that you name')
       .option('--openapi <file>', 'the OpenAPI document of the backend')
       .option('--upstream <url>', 'where the backend is; its document is looked for there, where none is named')
-      .option('--mcp <url>', 'an MCP server')
+      .option('--mcp <server...>', 'an MCP server: its address, or the program to run and its arguments')
       .option('--name <name>', 'name of the route, and the first part of its path', 'api')
       .option('--dir <folder>', 'where the files go', '.')
       .option('--listen <address>', 'where the gateway is to listen', '127.0.0.1:8080')
@@ -20,6 +20,7 @@ export const INIT_COMMAND: CliCommand = {
         'after',
         renderExamples(
           'toolgate init --openapi openapi.yaml --name shop',
+          'toolgate init --mcp https://search.example.com/mcp --name search',
           'toolgate init --upstream http://127.0.0.1:9100 --dir gateway',
         ),
       )
