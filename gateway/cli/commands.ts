@@ -6,6 +6,7 @@ import { TOOLS_COMMAND, VALIDATE_COMMAND } from './commands/config.ts';
 import { CREDENTIAL_COMMAND } from './commands/credential.ts';
 import { HISTORY_COMMAND, RECEIPT_COMMAND } from './commands/evidence.ts';
 import { KEYS_COMMAND } from './commands/keys.ts';
+import { PIN_COMMAND } from './commands/pin.ts';
 import { RULES_COMMAND } from './commands/rules.ts';
 import { SERVE_COMMAND } from './commands/serve.ts';
 import { STORE_COMMAND } from './commands/store.ts';
@@ -16,6 +17,7 @@ export const COMMANDS: readonly CliCommand[] = [
   SERVE_COMMAND,
   VALIDATE_COMMAND,
   TOOLS_COMMAND,
+  PIN_COMMAND,
   CHECK_COMMAND,
   RULES_COMMAND,
   APPROVALS_COMMAND,

@@ -22,6 +22,8 @@ export interface TestOptions {
   readonly folder?: string;
   /** Files beside the config, by name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** How often a comment keeps an idle MCP stream open, in milliseconds. */
+  readonly mcpKeepAliveMs?: number;
 }
 
 interface RequestOptions {
@@ -41,14 +43,19 @@ export interface TestAnswer {
 
 /** Starts a gateway with a config (what it leaves out is put in: a free port, keys, store and log in its own folder). */
 export async function startTestGateway(config: object, options: TestOptions = {}): Promise<TestGateway> {
-  const { folder, files = {} } = options;
+  const { folder, files = {}, mcpKeepAliveMs } = options;
   const own = folder ?? (await mkdtemp(join(tmpdir(), 'toolgate-')));
   for (const [name, text] of Object.entries(files)) await writeFile(join(own, name), text);
   const configFile = join(own, 'gateway.yaml');
   await writeConfig(configFile, config);
   const log = createLog({ level: 'silent' });
   try {
-    const running = await runGateway({ configFile, env: process.env, log });
+    const running = await runGateway({
+      configFile,
+      env: process.env,
+      log,
+      ...(mcpKeepAliveMs === undefined ? {} : { mcpKeepAliveMs }),
+    });
     return {
       ...running,
       folder: own,
