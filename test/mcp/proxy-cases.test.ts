@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/client';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { connectClient, textOf } from './clients.ts';
-import { type RawOptions, type RawServer, said, startRawServer, tool } from './raw-server.ts';
+import { progressTokenOf, type RawOptions, type RawServer, said, startRawServer, tool } from './raw-server.ts';
 
 /** The table of test/vectors/mcp-proxy-cases.md. Times are scaled: a second there is a tenth of one here, unless `MCP_TIME` says otherwise. */
 const SECOND = 1_000 * Number(process.env['MCP_TIME'] ?? '0.1');
@@ -69,7 +69,7 @@ test('1 and 2: progress and a question arrive live and in order, the answer reac
       },
       handle: async ({ message, stream }) => {
         const events = stream();
-        const progressToken = (message.params?.['_meta'] as { progressToken: number }).progressToken;
+        const progressToken = progressTokenOf(message);
         for (let progress = 1; progress <= 3; progress += 1) {
           events.send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken, progress } });
           await pause(SECOND);

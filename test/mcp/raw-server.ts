@@ -107,6 +107,12 @@ export function tool(name: string, more: Readonly<Record<string, unknown>> = {})
   };
 }
 
+/** The progress token that a request asks with. */
+export function progressTokenOf({ params }: RawMessage): unknown {
+  const meta = params?.['_meta'];
+  return typeof meta === 'object' && meta !== null && 'progressToken' in meta ? meta.progressToken : undefined;
+}
+
 /** A result that is one text. */
 export function said(text: string): Readonly<Record<string, unknown>> {
   return { content: [{ type: 'text', text }] };
