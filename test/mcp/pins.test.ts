@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/client';
 import { pin } from '../../gateway/cli/pin.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
-import { connectClient, textOf } from './clients.ts';
+import { checkOf, connectClient, textOf } from './clients.ts';
 import { type RawServer, said, startRawServer, tool } from './raw-server.ts';
 
 const closing: (() => Promise<void>)[] = [];
@@ -89,8 +89,8 @@ test('a definition that changes after its first use is not offered and refused u
   await gateway.reload();
   assert.deepEqual(await namesOf(client), ['raw__other']);
   const refused = await client.callTool({ name: 'raw__look', arguments: {} });
-  const check = refused._meta?.['toolgate/check'] as { reason: string; detail: { pin?: string } };
-  assert.deepEqual([check.reason, check.detail.pin], ['unknown_tool', 'changed']);
+  const check = checkOf(refused);
+  assert.deepEqual([check.reason, check.detail?.['pin']], ['unknown_tool', 'changed']);
   assert.equal(server.received.filter(({ method }) => method === 'tools/call').length, 0);
 
   const { text, differs } = await pin(gateway.configFile, { diff: true, servers: [] });
@@ -135,7 +135,7 @@ test('a second page with a name of the first changes nothing of it, and a tool t
   // The glob was written for what the server listed then: what came later writes, and a person is asked.
   const later = await client.callTool({ name: 'raw__get_and_delete', arguments: {} });
   assert.equal(later.isError, true);
-  assert.equal((later._meta?.['toolgate/check'] as { decision: string }).decision, 'confirm');
+  assert.equal(checkOf(later).decision, 'confirm');
 });
 
 test('a server that says that its tools changed is listed again by itself, and clients are told', async () => {

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/client';
 import { newCredential } from '../../gateway/config/credential.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
-import { connectClient, textOf } from './clients.ts';
+import { checkOf, connectClient, textOf } from './clients.ts';
 
 const MODULES = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/', import.meta.url));
 const INSPECTOR = join(MODULES, 'inspector/clients/launcher/build/index.js');
@@ -158,8 +158,7 @@ test('a write that a rule forbids is refused in the model’s words, and one of 
     const move = { source: join(folder, 'inside/note.txt'), destination: join(folder, 'inside/moved.txt') };
     const refused = await client.callTool({ name: 'move_file', arguments: move });
     assert.equal(refused.isError, true);
-    const check = refused._meta?.['toolgate/check'] as { reason: string };
-    assert.equal(check.reason, 'order_rule');
+    assert.equal(checkOf(refused).reason, 'order_rule');
     const asked = await client.callTool({
       name: 'write_file',
       arguments: { path: join(folder, 'inside/new.txt'), content: 'x' },
