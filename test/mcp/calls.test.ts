@@ -175,22 +175,22 @@ test('a resource, a prompt and a completion are recorded as reads, and can be fo
   closing.push(() => fixture.close());
   const gateway = await start({
     agents: { desk: {}, other: {} },
-    routes: [{ name: 'fix', mcp: fixture.url, agents: ['desk'], tools: [{ name: 'prompts/get', at_most: 1 }] }],
+    routes: [{ name: 'fix', mcp: fixture.url, agents: ['desk'], tools: [{ name: 'prompts.get', at_most: 1 }] }],
   });
   const client = await connect(`${gateway.url}/mcp/fix`);
   const meta = { 'toolgate/call': { session: 'reads', agent: 'desk' } };
   await client.readResource({ uri: 'test://static-text', _meta: meta });
   await client.getPrompt({ name: 'test_simple_prompt', _meta: meta });
-  await assert.rejects(client.getPrompt({ name: 'test_simple_prompt', _meta: meta }), /at most|prompts\/get/);
+  await assert.rejects(client.getPrompt({ name: 'test_simple_prompt', _meta: meta }), /prompts\.get/);
   const session = (await gateway.request('GET', '/v1/sessions/reads')).json as {
     entries: { tool: string; decision: string; outcome?: string }[];
   };
   assert.deepEqual(
     session.entries.map(({ tool: name, decision }) => [name, decision]),
     [
-      ['fix/resources/read', 'allow'],
-      ['fix/prompts/get', 'allow'],
-      ['fix/prompts/get', 'refuse'],
+      ['fix/resources.read', 'allow'],
+      ['fix/prompts.get', 'allow'],
+      ['fix/prompts.get', 'refuse'],
     ],
   );
 });

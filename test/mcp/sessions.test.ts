@@ -5,7 +5,7 @@ import { checkOf, connectClient, textOf } from './clients.ts';
 import { startRawServer, tool } from './raw-server.ts';
 
 const SESSIONS = 200;
-const CALLS = 5;
+const CALLS = 2;
 
 test('two hundred sessions at once: every answer goes to who asked, every history is its own', async () => {
   const input = {
