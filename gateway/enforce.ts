@@ -5,6 +5,7 @@ import { forward } from './enforce/forward.ts';
 import { storeUnavailable } from './enforce/problems.ts';
 import { type ReadCall, readCall } from './enforce/read-call.ts';
 import { answerRepeat } from './enforce/repeat.ts';
+import { readWithoutStore } from './enforce/without-store.ts';
 import type { EnforceAnswer, EnforceRequest, Problem } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import { fault } from './http/problems.ts';
@@ -15,8 +16,9 @@ import { StoreFault } from './store/port.ts';
  * it and record the answer, forward it once, record the outcome. Never throws: what goes wrong refuses, and is logged.
  */
 export async function enforce(gateway: Gateway, request: EnforceRequest): Promise<EnforceAnswer> {
+  let read: ReadCall | undefined;
   try {
-    const read = readCall(gateway.loaded, request);
+    read = readCall(gateway.loaded, request);
     const repeated = await answerRepeat(gateway, read);
     if (repeated !== undefined) return repeated;
     if (request.byReceipt) return await proveByReceipt(gateway, read);
@@ -30,7 +32,18 @@ export async function enforce(gateway: Gateway, request: EnforceRequest): Promis
     }
     return await forward(gateway, decided);
   } catch (error) {
-    return { kind: 'problem', problem: problemOf(gateway, request, error) };
+    const away = error instanceof StoreFault && read !== undefined ? await tryWithoutStore(gateway, read) : undefined;
+    return away ?? { kind: 'problem', problem: problemOf(gateway, request, error) };
+  }
+}
+
+/** What the operator lets through while the store is away; whatever goes wrong on that way refuses as ever. */
+async function tryWithoutStore(gateway: Gateway, read: ReadCall): Promise<EnforceAnswer | undefined> {
+  try {
+    return await readWithoutStore(gateway, read);
+  } catch (error) {
+    gateway.log.error({ err: error, tool: read.call.tool }, 'a read could not be made without the store');
+    return undefined;
   }
 }
 

@@ -158,6 +158,8 @@ export type EnforceAnswer =
     }
   | {
       readonly kind: 'replayed';
+      /** The receipt that the first call was admitted by, where one came again. */
+      readonly receipt?: ToolReceipt;
       readonly answer: StoredAnswer;
       readonly outcome: CallOutcome;
       readonly session: string;

@@ -26,7 +26,7 @@ interface Armed {
   times: number;
 }
 
-const armed: Armed | undefined = IS_SOURCE ? parseFault(process.env[FAULT_VARIABLE]) : undefined;
+let armed: Armed | undefined = IS_SOURCE ? parseFault(process.env[FAULT_VARIABLE]) : undefined;
 
 function parseFault(text: string | undefined): Armed | undefined {
   if (text === undefined || text === '') return undefined;
@@ -50,6 +50,12 @@ export function refuseFaultPoints(env: Readonly<Record<string, string | undefine
   throw new FaultPointRefused(
     `${FAULT_VARIABLE} names no fault point: \`${text}\`; there are ${FAULT_POINTS.join(', ')}`,
   );
+}
+
+/** Arms a fault point while the process runs, as the variable does at its start. Throws `FaultPointRefused` likewise. */
+export function armFaultPoint(text: string): void {
+  refuseFaultPoints({ ...process.env, [FAULT_VARIABLE]: text });
+  armed = parseFault(text);
 }
 
 /** Ends the process here as a power cut would, where a test armed this point. Does nothing in production. */

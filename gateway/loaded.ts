@@ -28,6 +28,8 @@ export interface Loaded {
   readonly issuer: string;
   readonly catalogue: Catalogue;
   readonly settings: Settings;
+  /** Until when a licence holds, and what is refused after; absent where none is configured. */
+  readonly licence: { readonly endsMs: number; readonly refuses: 'writes' | 'all' } | undefined;
   /** Digest of all that decides or shapes what is sent; the same on every replica. */
   readonly policy: string;
   readonly signing: SigningKey;
@@ -78,4 +80,9 @@ export interface Loaded {
   readonly answersRead: (toolId: string) => readonly string[];
   /** Conditions, limits, filters and followed outcomes of the tools. */
   readonly rules: RulePart;
+}
+
+/** The settings of a moment: a licence may have lapsed since the config was loaded. */
+export function settingsAt({ settings, licence }: Loaded, nowMs: number): Settings {
+  return licence === undefined || nowMs < licence.endsMs ? settings : { ...settings, lapsed: licence.refuses };
 }

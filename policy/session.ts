@@ -148,6 +148,15 @@ export function carryOver(views: Iterable<SessionView>): Carried {
   return { tools, labels };
 }
 
+/** The view with what the caller's other sessions carry over by now; nothing that was carried before gets less. */
+export function carryInto(view: SessionView, carried: Carried): SessionView {
+  const tools: Record<string, number> = { ...view.carried.tools };
+  for (const [id, count] of Object.entries(carried.tools)) {
+    tools[id] = Math.max(count, Object.hasOwn(tools, id) ? (tools[id] ?? 0) : 0);
+  }
+  return { ...view, carried: { tools, labels: sortedUnion(view.carried.labels, carried.labels) } };
+}
+
 /** Union of two label lists, sorted by UTF-16 code units, without repetition. */
 export function sortedUnion(one: readonly string[], other: readonly string[]): readonly string[] {
   if (other.length === 0) return one;

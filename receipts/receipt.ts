@@ -47,8 +47,11 @@ export interface ReceiptCall {
   readonly arguments: CanonicalJson;
 }
 
-/** What the store has of the call that this receipt admitted before. */
-export type ReceiptClaim = 'none' | 'not_sent' | 'in_flight' | 'settled' | 'unknown';
+/**
+ * What the store has of the call that this receipt admitted before. `spent`: it is over, and nothing of it is for this
+ * caller: another caller's, reported by whoever ran it, or no longer kept.
+ */
+export type ReceiptClaim = 'none' | 'not_sent' | 'in_flight' | 'settled' | 'unknown' | 'spent';
 
 /** What only the gateway knows of a receipt that has verified. */
 export interface ReceiptFacts {
@@ -142,7 +145,7 @@ export function evaluateReceipt(
   if (entry.decision !== 'allow') return refuse(call, receipt, 'receipt_not_allowed', { decision: entry.decision });
   const differs = differences(crypto, receipt, call);
   if (differs.length > 0) return refuse(call, receipt, 'receipt_mismatch', { differs });
-  if (entry.outcome !== undefined) return refuse(call, receipt, 'receipt_spent', {});
+  if (entry.outcome !== undefined || facts.claim === 'spent') return refuse(call, receipt, 'receipt_spent', {});
   if (facts.claim === 'none') return allow(call, receipt, 'send');
   if (facts.claim === 'not_sent') return allow(call, receipt, 'resend');
   if (facts.resendSafe === 'no') return refuse(call, receipt, 'receipt_spent', {});

@@ -12,6 +12,8 @@ export interface ApiBindings {
   readonly exchange: EdgeExchange;
   readonly gateway: Gateway;
   readonly authenticate: Authenticator;
+  /** The approvers' page is served. */
+  readonly console: boolean;
 }
 
 /** Ends a handler with a problem. */

@@ -8,6 +8,7 @@ import { StoreFault } from '../store/port.ts';
 import { type ApiBindings, ApiProblem, problemAnswer } from './api-context.ts';
 import { postCall, postCheck, postReceipt } from './calls.ts';
 import { getConfirmation, getConfirmations, postDecision } from './confirmations.ts';
+import { getConsole, readConsole } from './console.ts';
 import { getHealth, getReadiness } from './health.ts';
 import { getMetrics } from './metrics.ts';
 import { API_DESCRIPTION } from './openapi.ts';
@@ -24,9 +25,10 @@ type Api = Hono<{ Bindings: ApiBindings }>;
 /** Answers one request of the control API. */
 export type ApiHandler = (env: ApiBindings) => Promise<void>;
 
-/** Makes the control API. */
+/** Makes the control API. Throws where a file of the console's page is missing. */
 export function createApi(): ApiHandler {
   const app: Api = new Hono();
+  const assets = readConsole();
   app.post('/v1/check', (c) => postCheck(c.env));
   app.post('/v1/receipts', (c) => postReceipt(c.env));
   app.post('/v1/call', (c) => postCall(c.env));
@@ -45,6 +47,8 @@ export function createApi(): ApiHandler {
   app.get('/v1/confirmations/:id', (c) => getConfirmation(c.env, c.req.param('id')));
   app.post('/v1/confirmations/:id/approve', (c) => postDecision(c.env, c.req.param('id'), 'approved'));
   app.post('/v1/confirmations/:id/deny', (c) => postDecision(c.env, c.req.param('id'), 'denied'));
+  app.get('/console', (c) => getConsole(c.env, assets));
+  app.get('/console/*', (c) => getConsole(c.env, assets));
   app.get('/healthz', () => getHealth());
   app.get('/readyz', (c) => getReadiness(c.env.gateway));
   app.get('/openapi.json', (c) => c.json(API_DESCRIPTION));

@@ -42,7 +42,8 @@ export async function postCall(env: ApiBindings): Promise<Response> {
     case 'replayed': {
       if (answer.answer.kind === 'tombstone') return answerOther(answer);
       const { status, body, contentType } = answer.answer;
-      return jsonAnswer({ replayed: true, outcome: answer.outcome, status, result: resultOf(body, contentType) });
+      const result = resultOf(body, contentType);
+      return jsonAnswer({ ...proofOf(answer), replayed: true, outcome: answer.outcome, status, result });
     }
     default:
       return answerOther(answer);
@@ -127,7 +128,7 @@ function withKey(env: ApiBindings, members: CallMembers): CallMembers {
   return { ...members, idempotencyKey: key };
 }
 
-function proofOf(answer: Extract<EnforceAnswer, { kind: 'forwarded' }>): object {
+function proofOf(answer: Pick<Extract<EnforceAnswer, { kind: 'forwarded' }>, 'check' | 'receipt'>): object {
   return { ...(answer.check ? { check: answer.check } : {}), ...(answer.receipt ? { receipt: answer.receipt } : {}) };
 }
 

@@ -1,5 +1,6 @@
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
+import { toConfirmation } from '../enforce/confirmations.ts';
 import { fault } from '../http/problems.ts';
 import type { ConfirmationRecord, ConfirmationState } from '../store/port.ts';
 import {
@@ -82,6 +83,7 @@ async function readNote(env: ApiBindings): Promise<string | undefined> {
 }
 
 function renderRecord(record: ConfirmationRecord): JsonObject {
+  const { run, undoes } = toConfirmation(record).asked;
   return {
     id: record.id,
     state: record.state,
@@ -92,6 +94,9 @@ function renderRecord(record: ConfirmationRecord): JsonObject {
     step: record.step,
     expires: record.expiresMs,
     created: record.createdAtMs,
+    ...(run === undefined ? {} : { run }),
+    ...(undoes === undefined ? {} : { undoes }),
+    ...(record.decidedAtMs === undefined ? {} : { decided: record.decidedAtMs }),
     ...(record.approver === undefined ? {} : { approver: record.approver }),
     ...(record.note === undefined ? {} : { note: record.note }),
     shown: parseJson(record.display),

@@ -31,7 +31,7 @@ export async function getSession(env: ApiBindings, id: string): Promise<Response
  * A session's history as it travels. Entries of held sessions are signed when they are first handed out; the tokens are
  * kept, so that a second export is the same bytes.
  */
-export async function exportHistory(gateway: Gateway, session: Session): Promise<History> {
+async function exportHistory(gateway: Gateway, session: Session): Promise<History> {
   const { head } = session.record;
   // What another replica appended since the row was read is of the next export: its report stands in no row yet.
   const records = (await gateway.store.readEntries(session.record.sid)).filter(

@@ -1,28 +1,41 @@
 import type { Tool } from '../../policy/tool.ts';
-import type { JsonObject } from '../../receipts/json-value.ts';
-import { type ApiBindings, jsonAnswer, requireCaller } from './api-context.ts';
+import { renderJson } from '../http/problems.ts';
+import { type ApiBindings, requireCaller } from './api-context.ts';
 
 /** `GET /v1/tools`: the tools that this caller's agents reach, and nothing of what exists elsewhere. */
 export function getTools(env: ApiBindings): Response {
   const caller = requireCaller(env);
-  const tools: JsonObject[] = [];
+  const tools: string[] = [];
   for (const tool of env.gateway.loaded.catalogue.tools.values()) {
     const agents = [...caller.agents].filter((agent) => tool.agents.has(agent));
-    if (agents.length > 0 && tool.pin === undefined) tools.push(renderTool(tool, agents));
+    if (agents.length > 0 && tool.pin === undefined)
+      tools.push(`{"agents":${JSON.stringify(agents)},${rendered(tool)}`);
   }
-  return jsonAnswer({ tools });
+  return new Response(`{"tools":[${tools.join(',')}]}`, { headers: { 'content-type': 'application/json' } });
 }
 
-function renderTool(tool: Tool, agents: readonly string[]): JsonObject {
-  return {
+/** The schemas of a large document take a second to write out; they are the same for every caller. */
+const RENDERED = new WeakMap<Tool, string>();
+
+/** A tool as JSON without its opening brace: who reaches it stands before. */
+function rendered(tool: Tool): string {
+  let text = RENDERED.get(tool);
+  if (text === undefined) {
+    text = renderTool(tool).slice(1);
+    RENDERED.set(tool, text);
+  }
+  return text;
+}
+
+function renderTool(tool: Tool): string {
+  return renderJson({
     name: tool.id,
     description: tool.description,
-    agents,
     writes: tool.writes,
     irreversible: tool.irreversible,
     confirm: tool.writes ? tool.confirm : null,
-    input: tool.input.schema,
-    ...(tool.result === undefined ? {} : { result: tool.result.schema }),
+    input: tool.input.render(),
+    ...(tool.result === undefined ? {} : { result: tool.result.render() }),
     ...(tool.input.partial.length === 0 ? {} : { partial: tool.input.partial }),
-  };
+  });
 }

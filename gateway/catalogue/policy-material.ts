@@ -87,6 +87,8 @@ function routeMaterial(route: RuntimeRoute): JsonObject {
     operations: route.operations.map(({ toolId, method, pathTemplate }) => ({ toolId, method, pathTemplate })),
     timeoutMs: route.timeoutMs,
     limitBytes: route.limitBytes,
+    // Whom the upstream must prove to be. Certificates are renewed and their authority with them: that changes no decision.
+    upstreamName: route.upstreamTls?.serverName,
     upstreamHeaders: route.upstreamHeaders.map(({ name, value }) => [name, value.digest()]),
     headers: route.headers,
     passAuthorization: route.passAuthorization,

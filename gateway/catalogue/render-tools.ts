@@ -81,9 +81,12 @@ function notesOf(tool: Tool, settings: ToolSettings | undefined): readonly strin
   return notes;
 }
 
+/** A longer cell pushes what follows it to the right: one tool of forty arguments does not make every line as long. */
+const MAX_COLUMN = 60;
+
 function renderTable(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
-    rows.reduce((widest, row) => Math.max(widest, (row[column] ?? '').length), 0),
+    rows.reduce((widest, row) => Math.max(widest, Math.min((row[column] ?? '').length, MAX_COLUMN)), 0),
   );
   return rows
     .map(

@@ -31,6 +31,7 @@ export interface RuntimeRoute
     | 'agents'
     | 'timeoutMs'
     | 'limitBytes'
+    | 'upstreamTls'
     | 'upstreamHeaders'
     | 'headers'
     | 'passAuthorization'

@@ -6,6 +6,7 @@ import { TOOLS_COMMAND, VALIDATE_COMMAND } from './commands/config.ts';
 import { CREDENTIAL_COMMAND } from './commands/credential.ts';
 import { HISTORY_COMMAND, RECEIPT_COMMAND } from './commands/evidence.ts';
 import { KEYS_COMMAND } from './commands/keys.ts';
+import { OUTCOMES_COMMAND } from './commands/outcomes.ts';
 import { PIN_COMMAND } from './commands/pin.ts';
 import { RULES_COMMAND } from './commands/rules.ts';
 import { SERVE_COMMAND } from './commands/serve.ts';
@@ -21,6 +22,7 @@ export const COMMANDS: readonly CliCommand[] = [
   CHECK_COMMAND,
   RULES_COMMAND,
   APPROVALS_COMMAND,
+  OUTCOMES_COMMAND,
   USAGE_COMMAND,
   HISTORY_COMMAND,
   RECEIPT_COMMAND,

@@ -90,7 +90,7 @@ function render({ verdict, reason, why, receipt, not_compared }: Finding): strin
   const { session, step, tool, agent, decision, at } = receipt;
   return `${head}${renderColumns([
     ['call', printable(`${tool} by ${agent === '' ? '(no agent)' : agent}`)],
-    ['decision', `${decision} at ${new Date(at).toISOString()}`],
+    ['decision', `${decision} at ${at <= 8.64e15 ? new Date(at).toISOString() : at}`],
     ['place', printable(`${session}#${step}`)],
     ...(not_compared === undefined ? [] : [['not compared', not_compared.join(', ')]]),
   ])}`;

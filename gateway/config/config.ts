@@ -120,6 +120,14 @@ export type RouteKind =
       readonly folder: string;
     };
 
+/** PEM texts, read when the configuration is. */
+export interface UpstreamTls {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: Secret;
+  readonly serverName?: string;
+}
+
 export interface RouteConfig {
   /** Its place in `routes`, for `positionOf`. */
   readonly index: number;
@@ -135,6 +143,7 @@ export interface RouteConfig {
   readonly tools: readonly RawTool[];
   readonly timeoutMs: number;
   readonly limitBytes: number;
+  readonly upstreamTls?: UpstreamTls;
   readonly upstreamHeaders: readonly { readonly name: string; readonly value: Secret }[];
   /** Lower case. */
   readonly headers: readonly string[];

@@ -8,7 +8,6 @@ import type { ConfigPath, ProblemLog } from './problem.ts';
  */
 export const NOT_YET: Readonly<Record<string, string>> = {
   'routes.*.pass': 'paths that are let through unchecked are not served by this version',
-  licence: 'licences are not enforced by this version',
   workers: 'this version serves from one process',
 };
 

@@ -96,6 +96,12 @@ export interface RawRoute {
   readonly tools?: readonly RawTool[];
   readonly timeout?: string;
   readonly limit?: string;
+  readonly upstream_tls?: {
+    readonly ca?: string;
+    readonly cert?: string;
+    readonly key?: string;
+    readonly server_name?: string;
+  };
   readonly upstream_headers?: Readonly<Record<string, string>>;
   readonly headers?: readonly string[];
   readonly pass_authorization?: boolean;

@@ -2,6 +2,7 @@ import type { RouteConfig, RouteKind } from './config.ts';
 import type { ConfigPath } from './problem.ts';
 import type { RawConfig, RawRoute } from './raw.ts';
 import { readHeaders } from './read-headers.ts';
+import { readUpstreamTls } from './read-upstream-tls.ts';
 import type { Reading } from './reading.ts';
 import { suggest } from './suggest.ts';
 
@@ -29,6 +30,7 @@ function readRoute(
   const agents = readRouteAgents(raw, route.agents, [...path, 'agents'], reading);
   checkToolEntries(route, path, reading);
   const upstream = readUpstream(route, path, reading);
+  const upstreamTls = readUpstreamTls(route, path, reading);
   const headers = readHeaders(route, path, reading);
   if (source !== undefined && source.kind !== 'mcp') {
     for (const word of ['methods', 'annotations', 'pins'] as const) {
@@ -55,6 +57,7 @@ function readRoute(
       tools: route.tools ?? [],
       timeoutMs: reading.durationMs(route.timeout, '30s'),
       limitBytes: reading.sizeBytes(route.limit, '1MiB'),
+      ...upstreamTls,
       ...headers,
       ...(route.methods === undefined ? {} : { methods: route.methods }),
       annotations: route.annotations ?? 'untrusted',

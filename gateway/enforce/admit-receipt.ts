@@ -9,9 +9,7 @@ import type { JsonObject } from '../../receipts/json-value.ts';
 import {
   evaluateReceipt,
   type ReceiptCall,
-  type ReceiptClaim,
   type ReceiptEvaluation,
-  type ReceiptFacts,
   readReceipt,
   type VerifiedReceipt,
 } from '../../receipts/receipt.ts';
@@ -20,9 +18,10 @@ import type { Gateway } from '../gateway.ts';
 import { newSession, type Session } from '../sessions.ts';
 import { type ClaimRecord, type Conflict, type Operation, type SessionKey, StoreFault } from '../store/port.ts';
 import type { Allowed, Place } from './allowed.ts';
-import { isResendSafe, makeClaim, replayClaim } from './claims.ts';
-import { KEY_IN_FLIGHT, SESSION_BUSY } from './problems.ts';
+import { makeClaim, replayClaim } from './claims.ts';
+import { KEY_IN_FLIGHT, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import { forAgent, type ReadCall } from './read-call.ts';
+import { readReceiptFacts } from './receipt-facts.ts';
 import { enforceBeforeSending } from './receipt-limits.ts';
 import { answerRepeat } from './repeat.ts';
 import { holdsOf } from './usage.ts';
@@ -42,7 +41,7 @@ export function receiptOf(read: ReadCall): ReadCall['request']['receipt'] {
  * `spend: false` nothing is written but the decision's line.
  */
 export async function admitReceipt(gateway: Gateway, asked: ReadCall, spend: boolean): Promise<Admitted> {
-  const read = forAgent(asked, agentOfReceipt(asked));
+  const read = asReceiptAgent(asked);
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     // Another call with the same key may have been what came first.
     const repeated = attempt === 0 ? undefined : await answerRepeat(gateway, read);
@@ -51,6 +50,21 @@ export async function admitReceipt(gateway: Gateway, asked: ReadCall, spend: boo
     if (admitted !== 'moved') return admitted;
   }
   return { kind: 'problem', problem: SESSION_BUSY };
+}
+
+/**
+ * The call as the agent that its receipt names, where the call itself names none. Where the caller may not be that agent,
+ * as any that reaches the tool: what is wrong is then the receipt's agent, and not that there is no such tool.
+ */
+function asReceiptAgent(asked: ReadCall): ReadCall {
+  const named = agentOfReceipt(asked);
+  const { agents } = asked.request.caller;
+  if (named === undefined || agents.has(named)) return forAgent(asked, named);
+  for (const agent of agents) {
+    const read = forAgent(asked, agent);
+    if (read.tool !== undefined) return read;
+  }
+  return asked;
 }
 
 /** The agent that the receipt's own entry names, for a call that names none; read before anything of it is believed. */
@@ -74,6 +88,7 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
     issuers: loaded.receiptIssuers,
     cache: gateway.verified,
     maxAgeMs: loaded.receipts.maxAgeMs,
+    ...(request.members.session === undefined ? {} : { session: request.members.session }),
   });
   if (!('verified' in found)) return tell(gateway, read, found.answer);
   const { history } = found.verified;
@@ -83,9 +98,11 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const link = encodeBase64url(found.link);
   const claim = await gateway.store.findClaim({ link });
   const tool = read.tool;
-  const facts = await factsOf(gateway, read, found, session, claim, own);
-  const evaluated = evaluateReceipt(gateway.crypto, found, call, facts);
-  if (evaluated.answer.detail['fault'] === 'forked') await freeze(gateway, read, found, session);
+  const known = await readReceiptFacts(gateway, read, found, { session, claim, own });
+  const evaluated = evaluateReceipt(gateway.crypto, found, call, known.facts);
+  // A step before that is another than was admitted is a second line, too: its issuer has signed both.
+  const { fault } = evaluated.answer.detail;
+  if (fault === 'forked' || fault === 'link') await freeze(gateway, read, found, session);
   if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
   const counts = claim === undefined ? !own : claim.state === 'failed';
   const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
@@ -99,12 +116,16 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
     return tell(gateway, read, evaluated.answer);
   }
   if (evaluated.handling === 'wait') return { kind: 'problem', problem: KEY_IN_FLIGHT };
-  if (evaluated.handling === 'replay' && claim !== undefined) return replayClaim(gateway, read, claim);
+  if (evaluated.handling === 'replay' && claim !== undefined) {
+    const replayed = await replayClaim(gateway, read, claim);
+    return replayed.kind === 'problem' ? replayed : { ...replayed, receipt: evaluated.answer };
+  }
   const place = placeOf(found, key, session, link, own);
   const holds = counts && loaded.receipts.enforce.has('limits') ? enforced : undefined;
   const answers = enforced.snapshot.answers ?? [];
   const checkMs = performance.now() - startedAt;
-  return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs });
+  const { undoneLink } = known;
+  return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs, undoneLink });
 }
 
 /** The run of a forward call that takes no more of them. */
@@ -121,62 +142,6 @@ function receiptCall(read: ReadCall): ReceiptCall {
     agents: read.request.caller.agents,
     arguments: read.canonical,
   };
-}
-
-async function factsOf(
-  gateway: Gateway,
-  read: ReadCall,
-  receipt: VerifiedReceipt,
-  session: Session | undefined,
-  claim: ClaimRecord | undefined,
-  own: boolean,
-): Promise<ReceiptFacts> {
-  const { entry, verified } = receipt;
-  const { tool, loaded, request } = read;
-  const knownLinks = new Map<number, string>();
-  let reported = false;
-  let spent = false;
-  const steps = entry.step === 0 ? [0] : [entry.step - 1, entry.step];
-  if (session !== undefined && own) {
-    for (const step of await gateway.store.findSteps(session.record.sid, steps)) {
-      knownLinks.set(step.step, step.link);
-      if (step.step === entry.step) reported = step.outcome !== undefined;
-    }
-  }
-  for (const step of steps) {
-    const { issuer, session: name } = verified.history;
-    const kept = await gateway.store.findReceipt({ issuer, caller: request.caller.name, session: name, step });
-    if (kept === undefined) continue;
-    knownLinks.set(step, kept.link);
-    if (step === entry.step) spent = true;
-  }
-  // A frozen session has two lines, and no receipt of either is worth anything.
-  if (session?.record.frozen !== undefined) knownLinks.set(entry.step, '');
-  return {
-    foreign: own && session === undefined,
-    knownLinks,
-    claim: claimState(claim, reported, spent),
-    resendSafe: tool === undefined || !isResendSafe(tool) ? 'no' : tool.writes ? 'write' : 'read',
-    ...(own ? { policy: loaded.policy } : {}),
-  };
-}
-
-function claimState(claim: ClaimRecord | undefined, reported: boolean, spent: boolean): ReceiptClaim {
-  // A host that checked the call, and has said nothing of it and spent no receipt for it since, may have it sent.
-  if (claim?.runBy === 'host' && !reported && !spent) return 'none';
-  switch (claim?.state) {
-    case undefined:
-      return 'none';
-    case 'claimed':
-    case 'sending':
-      return 'in_flight';
-    case 'outcome_unknown':
-      return 'unknown';
-    case 'failed':
-      return claim.answer === undefined && !reported ? 'not_sent' : 'settled';
-    case 'ran':
-      return 'settled';
-  }
 }
 
 function placeOf(
@@ -201,17 +166,28 @@ interface Admission {
   readonly holds: { readonly snapshot: Snapshot; readonly verdict: Verdict } | undefined;
   readonly answers: NonNullable<Allowed['answers']>;
   readonly checkMs: number;
+  /** Link of the step that the call undoes. */
+  readonly undoneLink: string | undefined;
 }
 
+/** How far clocks may differ, in milliseconds: a receipt is good for so long before and after its age. */
+const SKEW_MS = 60_000;
+
 /** Spends the receipt and claims the call, or takes the claim of an earlier send again, in one commit. */
-async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): Promise<Allowed | 'moved'> {
+async function claimIt(
+  gateway: Gateway,
+  read: ReadCall,
+  admission: Admission,
+): Promise<Allowed | Extract<Admitted, { kind: 'problem' }> | 'moved'> {
   const { tool, claim: before, evaluated } = admission;
   const now = gateway.now();
   const opening = admission.session === undefined ? openFor(gateway, read, admission.place.key) : undefined;
   const place: Place = { ...admission.place, sid: admission.place.sid ?? opening?.record.sid ?? '' };
-  const made = makeClaim(gateway, read, tool, place);
-  const forwards = read.request.purpose === 'forward';
-  const claim = claimAfter(gateway, read, before, made);
+  const made = makeClaim(gateway, read, tool, place, admission.undoneLink);
+  const { resend } = evaluated.answer;
+  // A read that is sent again does nothing that a claim would have to keep from being done twice.
+  const claim = resend && !tool.writes ? undefined : claimAfter(gateway, read, before, made);
+  const flight = read.request.purpose === 'forward' ? claim : undefined;
   const { issuer, caller, session } = place.key;
   const line = gateway.audit.prepare({
     event: 'decision',
@@ -221,7 +197,7 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     policy: read.loaded.policy,
     latency: { check: admission.checkMs },
     issuer,
-    ...(evaluated.answer.resend ? { resend: true } : {}),
+    ...(resend ? { resend: true } : {}),
     tool: tool.id,
     agent: place.agent,
     caller,
@@ -229,26 +205,27 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     step: place.step,
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
-  const untilMs = now + 2 * read.loaded.receipts.maxAgeMs;
+  const untilMs = now + 2 * (read.loaded.receipts.maxAgeMs + SKEW_MS);
   const operations: readonly Operation[] = [
     ...(opening === undefined ? [] : [opening.operation]),
-    ...(before === undefined || before.runBy === 'host'
-      ? ([
+    ...(resend
+      ? []
+      : ([
           { op: 'spend_receipt', key: { issuer, caller, session, step: place.step }, link: place.link, untilMs },
-        ] as const)
-      : []),
-    ...claimOperations(gateway, read, before, claim),
+        ] as const)),
+    ...(claim === undefined ? [] : claimOperations(gateway, read, before, claim)),
     ...touchRun(place, opening?.record ?? admission.session?.record, now),
     ...reservationsOf(read, admission, place.link),
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ];
-  if (forwards) gateway.flights.begin(claim.link);
+  if (flight !== undefined) gateway.flights.begin(flight.link);
   const result = await commitOrAbandon(gateway, operations, line).catch((error: unknown) => {
-    if (forwards) gateway.flights.end(claim.link);
+    if (flight !== undefined) gateway.flights.end(flight.link);
     throw error;
   });
   if (!result.ok) {
-    if (forwards) gateway.flights.end(claim.link);
+    if (flight !== undefined) gateway.flights.end(flight.link);
+    if (result.conflict === 'too_many_sessions') return { kind: 'problem', problem: TOO_MANY_SESSIONS };
     if (admission.session !== undefined) gateway.sessions.forget(admission.session.record);
     return 'moved';
   }
@@ -262,8 +239,8 @@ async function claimIt(gateway: Gateway, read: ReadCall, admission: Admission): 
     place,
     receipt: evaluated.answer,
     answers: admission.answers,
-    claim,
-    ...(before === undefined ? {} : { again: true }),
+    ...(claim === undefined ? {} : { claim }),
+    ...(before === undefined && !resend ? {} : { again: true }),
     unwaited: false,
     line,
   };

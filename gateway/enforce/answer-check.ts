@@ -16,7 +16,7 @@ export interface Recorded {
 }
 
 /** The qls-tool-check/1 answer of a verdict (docs/api.md). */
-export function renderCheck(read: ReadCall, verdict: Verdict, recorded: Recorded): ToolCheck {
+export function renderCheck(read: Pick<ReadCall, 'call'>, verdict: Verdict, recorded: Recorded): ToolCheck {
   const { reasons, pointer } = verdict;
   const { entry, history, confirmation, idempotencyKey } = recorded;
   return {
@@ -39,7 +39,7 @@ export function renderCheck(read: ReadCall, verdict: Verdict, recorded: Recorded
 }
 
 /** One sentence for whoever reads the answer: for a confirm all that a person must see, else what is wrong and what to do. */
-function sentenceOf(read: ReadCall, verdict: Verdict): string {
+function sentenceOf(read: Pick<ReadCall, 'call'>, verdict: Verdict): string {
   const { detail, reasons } = verdict;
   const tool = verdict.tool?.id ?? read.call.tool;
   if (verdict.decision === 'confirm') {

@@ -22,6 +22,7 @@ import {
 import type { Checked } from './allowed.ts';
 import { renderCheck } from './answer-check.ts';
 import { type Appended, appendEntry, type InSession, viewOf } from './append.ts';
+import { heedsOtherSessions, lineOfCaller, withOtherSessions } from './carried-marks.ts';
 import { chooseSession, openSession, type SessionChoice } from './choose-session.ts';
 import { makeClaim } from './claims.ts';
 import { callDigest, makeConfirmation, renderConfirmation, toConfirmation } from './confirmations.ts';
@@ -47,6 +48,11 @@ export type Decided =
 /** Checks a call in its session's line and records the answer; a lost race is checked again. */
 export async function decide(gateway: Gateway, read: ReadCall): Promise<Decided> {
   const choice = chooseSession(gateway, read);
+  const inTurn = (): Promise<Decided> => decideInLine(gateway, read, choice);
+  return heedsOtherSessions(read) ? gateway.sessions.inLine(lineOfCaller(choice.key), inTurn) : inTurn();
+}
+
+function decideInLine(gateway: Gateway, read: ReadCall, choice: SessionChoice): Promise<Decided> {
   return gateway.sessions.inLine(choice.key, async () => {
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const decided = await decideOnce(gateway, read, choice);
@@ -65,7 +71,8 @@ async function decideOnce(gateway: Gateway, read: ReadCall, choice: SessionChoic
     read.request.members.idempotencyKey === undefined ? undefined : await answerRepeat(gateway, read, false);
   if (repeated !== undefined) return { kind: 'repeated', answer: repeated };
   if (opened.kind === 'foreign') return answerForeign(gateway, read, choice, opened.fault);
-  const first = await takeSnapshot(gateway, read, opened, viewOf(gateway, opened));
+  const view = await withOtherSessions(gateway, read, opened.session, viewOf(gateway, opened));
+  const first = await takeSnapshot(gateway, read, opened, view);
   const judged = await judge(gateway, read, opened.session, first);
   if (judged.standing !== undefined) {
     // Nothing is stored here that would tell a copy which another replica has gone on from.

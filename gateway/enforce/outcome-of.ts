@@ -5,7 +5,10 @@ import { parseResult } from './read-result.ts';
 import { factsOf } from './result-facts.ts';
 
 /** What an answer says of the call (docs/execution.md, "States of a call"). A stream is judged by its head; its end may still change that. */
-export function outcomeOfAnswer(allowed: Allowed, answer: UpstreamAnswer): CallOutcome {
+export function outcomeOfAnswer(
+  allowed: Pick<Allowed, 'read' | 'tool' | 'answers'>,
+  answer: UpstreamAnswer,
+): CallOutcome {
   if (answer.kind === 'not_sent') return 'failed';
   if (answer.kind === 'unclear') return 'outcome_unknown';
   if (answer.saysFailed !== undefined) return answer.saysFailed ? 'failed' : 'ran';

@@ -10,7 +10,7 @@ import type { Tool } from '../../policy/tool.ts';
 import type { Step, Verdict } from '../../policy/verdict.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Loaded } from '../loaded.ts';
+import { type Loaded, settingsAt } from '../loaded.ts';
 import type { Session } from '../sessions.ts';
 import type { ReadCall } from './read-call.ts';
 import { readUsage } from './usage.ts';
@@ -61,7 +61,7 @@ async function snapshotOf(
   const nowMs = gateway.now();
   return {
     catalogue: loaded.catalogue,
-    settings: loaded.settings,
+    settings: settingsAt(loaded, nowMs),
     session: {
       id: name,
       view: session?.record.view ?? openView(),

@@ -2,6 +2,7 @@ import type { Confirmation, Snapshot, StepFacts } from '../../policy/call.ts';
 import type { SessionView } from '../../policy/session.ts';
 import { argumentsDigest, originsDigest } from '../../receipts/digest.ts';
 import type { Gateway } from '../gateway.ts';
+import { settingsAt } from '../loaded.ts';
 import type { Session } from '../sessions.ts';
 import type { InSession } from './append.ts';
 import { presentedConfirmation } from './confirmations.ts';
@@ -27,7 +28,7 @@ export async function takeSnapshot(
   const nowMs = gateway.now();
   return {
     catalogue: loaded.catalogue,
-    settings: loaded.settings,
+    settings: settingsAt(loaded, nowMs),
     session: {
       id: record.session,
       view,

@@ -12,6 +12,7 @@ import type { Loaded } from '../loaded.ts';
 import { makeRulePart } from './conditions.ts';
 import { readFailedWhen } from './failed-when.ts';
 import { makeIssuers } from './issuers.ts';
+import type { Licence } from './licence.ts';
 import { makeRulebookPart } from './rulebook.ts';
 import { unwatchedReads } from './unwatched.ts';
 
@@ -23,6 +24,8 @@ export interface LoadServices {
   readonly upstreams: ReadonlyMap<string, Upstream>;
   /** The compiled rulebook; absent where there is none. */
   readonly rulebook: RulebookRecord | undefined;
+  /** The verified licence; absent where none is configured. */
+  readonly licence: Licence | undefined;
   /** Where an approver decides a confirmation; its id follows behind a slash. */
   readonly approveAt: string;
 }
@@ -44,6 +47,7 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     issuer: config.keys.id,
     catalogue: built.catalogue,
     settings: { language: config.language, taintPolicy: config.taintPolicy },
+    licence: services.licence,
     policy: policyDigest(crypto, canonicalize(policyMaterial(config, built, plain(services.rulebook)))),
     signing,
     ownKeys: issuers.ownKeys,

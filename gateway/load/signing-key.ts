@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, open, readFile } from 'node:fs/promises';
+import { link, mkdir, open, readFile, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { encodeBase64url } from '../../receipts/base64url.ts';
 import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { parseSigningKey, renderSigningKeyPem } from '../../receipts/keys.ts';
 
@@ -22,20 +23,24 @@ export async function readOrMakeSigningKey(crypto: Crypto, file: string): Promis
   }
   const seed = randomBytes(32);
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  // Two processes that start at once must not each make a key: the second reads what the first wrote.
-  const handle = await open(file, 'wx', 0o600).catch((error: unknown) => {
-    if (isExisting(error)) return undefined;
-    throw error;
-  });
-  if (handle === undefined)
-    return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
+  // Written aside and then given its name: of two processes that start at once the second reads what the first wrote,
+  // and never the beginning of it.
+  const aside = `${file}.${encodeBase64url(randomBytes(8))}`;
+  const handle = await open(aside, 'wx', 0o600);
   try {
     await handle.writeFile(renderSigningKeyPem(seed));
     await handle.sync();
   } finally {
     await handle.close();
   }
-  await chmod(file, 0o600);
+  try {
+    await link(aside, file);
+  } catch (error) {
+    if (!isExisting(error)) throw error;
+    return { key: crypto.signingKey(parseSigningKey(await readFile(file, 'utf8'))), made: false };
+  } finally {
+    await unlink(aside);
+  }
   return { key: crypto.signingKey(seed), made: true };
 }
 

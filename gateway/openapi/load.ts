@@ -110,8 +110,9 @@ export function parseBytes(bytes: Uint8Array, name: string): JsonValue {
 export function parseText(text: string, file: string): JsonValue {
   if (/^\s*[{[]/.test(text)) {
     try {
-      return JSON.parse(text);
-    } catch {
+      return checkDepth(JSON.parse(text), file);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
       // YAML's flow style starts the same way.
     }
   }
@@ -133,6 +134,22 @@ export function parseText(text: string, file: string): JsonValue {
 }
 
 const MAX_DEPTH = 256;
+
+/** No schema is nested so deep by anybody who means well, and everything that reads it would have to be ready for it. */
+function checkDepth(root: JsonValue, file: string): JsonValue {
+  let level: readonly JsonValue[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) {
+      throw new ApiError('api_invalid', `\`${file}\` is nested more than ${MAX_DEPTH} deep`);
+    }
+    level = level.flatMap((value) =>
+      typeof value === 'object' && value !== null
+        ? Object.values(value).filter((child: JsonValue) => typeof child === 'object' && child !== null)
+        : [],
+    );
+  }
+  return root;
+}
 
 /** Makes sure that what YAML gave is JSON: no dates, no other keys than texts, no cycles through aliases. */
 function toJson(value: unknown, depth: number): JsonValue {

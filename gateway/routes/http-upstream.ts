@@ -5,9 +5,9 @@ import type { Tool } from '../../policy/tool.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RuntimeRoute } from '../catalogue/runtime-route.ts';
-import type { Config } from '../config/config.ts';
+import type { Config, UpstreamTls } from '../config/config.ts';
 import type { Upstream, UpstreamAnswer, UpstreamCall } from '../exchange.ts';
-import { createHttpUpstream, type HttpUpstream } from '../http/forward.ts';
+import { createHttpUpstream, type HttpUpstream, type HttpUpstreamOptions } from '../http/forward.ts';
 import { renderMultipart } from '../http/multipart.ts';
 import { type BuiltOrFaults, buildKeyed, buildOnce, carryFaults, type HttpOperations } from './http-operations.ts';
 
@@ -18,9 +18,14 @@ class HttpRouteUpstream implements Upstream {
   readonly #basePath: string;
   readonly #wholeUpTo: number;
 
-  constructor(url: string, operations: HttpOperations, headers: readonly string[], wholeUpTo: number) {
+  constructor(
+    url: string,
+    operations: HttpOperations,
+    options: Pick<HttpUpstreamOptions, 'headers' | 'tls'>,
+    wholeUpTo: number,
+  ) {
     const { origin, pathname } = new URL(url);
-    this.#upstream = createHttpUpstream({ origin, headers });
+    this.#upstream = createHttpUpstream({ origin, ...options });
     this.#operations = operations;
     this.#basePath = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname;
     this.#wholeUpTo = wholeUpTo;
@@ -128,5 +133,14 @@ function withoutArguments(passed: readonly string[], operation: Operation | unde
 export function openHttpUpstream(route: RuntimeRoute, operations: HttpOperations, config: Config): Upstream {
   const headers = route.upstreamHeaders.flatMap(({ name, value }) => [name, value.reveal()]);
   const url = `${route.upstream ?? ''}${route.document?.basePath ?? ''}`;
-  return new HttpRouteUpstream(url, operations, headers, config.store.maxAnswerBytes);
+  const options = { headers, ...(route.upstreamTls === undefined ? {} : { tls: tlsOf(route.upstreamTls) }) };
+  return new HttpRouteUpstream(url, operations, options, config.store.maxAnswerBytes);
+}
+
+function tlsOf({ ca, cert, key, serverName }: UpstreamTls): NonNullable<HttpUpstreamOptions['tls']> {
+  return {
+    ...(ca === undefined ? {} : { ca }),
+    ...(cert === undefined || key === undefined ? {} : { cert, key: key.reveal() }),
+    ...(serverName === undefined ? {} : { servername: serverName }),
+  };
 }

@@ -99,7 +99,7 @@ export async function planFailure(
     agent: run.agent,
     session: sessionName,
   });
-  const failed: RunRecord = { ...run, ...stateOf(plan), why, left: JSON.stringify(plan.left), updatedAtMs: now };
+  const failed: RunRecord = { ...run, ...stateOf(plan, why), left: JSON.stringify(plan.left), updatedAtMs: now };
   return {
     reports: released.map(reportOf(gateway)),
     alsoChange: (view) => endRunInView(view, name),
@@ -113,10 +113,13 @@ export async function planFailure(
 }
 
 /** Where a run stands right after it failed: the engine takes it, unless nothing is to be done or a person must look first. */
-function stateOf({ undos, left }: UndoPlan): Pick<RunRecord, 'state'> {
+function stateOf({ undos, left }: UndoPlan, why: string): Pick<RunRecord, 'state' | 'why'> {
   const first = undos.at(-1);
-  if (first !== undefined) return { state: first.state === 'needs_person' ? 'needs_person' : 'failed' };
-  return { state: left.some(needsWord) ? 'needs_person' : 'compensated' };
+  if (first?.state === 'needs_person') return { state: 'needs_person', why: `step ${first.step}: ${first.why}` };
+  if (first !== undefined) return { state: 'failed', why };
+  const unsaid = left.find(needsWord);
+  if (unsaid === undefined) return { state: 'compensated', why };
+  return { state: 'needs_person', why: `step ${unsaid.step}: ${unsaid.why}` };
 }
 
 /** A write that stays although nobody said that it may. */

@@ -103,7 +103,8 @@ export class Host {
         exchange.problem(fault('shutting_down', 'the gateway is shutting down; send the call to another one'));
         return;
       }
-      await this.#api({ exchange, gateway, authenticate });
+      const { enabled } = surface.whole.config.console;
+      await this.#api({ exchange, gateway, authenticate, console: enabled });
     });
   }
 

@@ -20,12 +20,12 @@ export class Surface {
   #idle: (() => void) | undefined;
 
   constructor(whole: WholeConfig, signing: SigningKey, url: string, servers: ServerRegistry) {
-    const { config, built, rulebook } = whole;
+    const { config, built, rulebook, licence } = whole;
     const { table, upstreams } = openRoutes(config, built, servers);
-    const approveAt = `${config.console.url ?? url}/v1/confirmations`;
+    const approveAt = `${withoutSlash(config.console.url ?? url)}/${config.console.enabled ? 'console' : 'v1'}/confirmations`;
     this.whole = whole;
     this.routes = table;
-    this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook });
+    this.loaded = makeLoaded(config, built, { crypto: nodeCrypto, signing, upstreams, approveAt, rulebook, licence });
     this.authenticate = createAuthenticator({
       credentials: config.credentials,
       approvers: config.approvers,
@@ -59,4 +59,9 @@ export class Surface {
   async close(): Promise<void> {
     await Promise.all([...this.#upstreams.values()].map((upstream) => upstream.close()));
   }
+}
+
+/** An address is written with a slash at its end or without. */
+function withoutSlash(url: string): string {
+  return url.endsWith('/') ? url.slice(0, -1) : url;
 }

@@ -1,4 +1,5 @@
 import type { RulebookRecord } from '../../policy/rulebook/record.ts';
+import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { buildCatalogue } from '../catalogue/build.ts';
 import { loadGateway } from '../catalogue/load-gateway.ts';
 import { type InUse, reload } from '../catalogue/reload.ts';
@@ -6,6 +7,7 @@ import type { ToolProvider } from '../catalogue/tool-source.ts';
 import { hasErrors, type Problem, sortProblems } from '../config/problem.ts';
 import type { Environment } from '../config/substitute.ts';
 import { catalogueDeps } from '../load/catalogue-deps.ts';
+import { type Licence, loadLicence } from '../load/licence.ts';
 import { loadRulebook } from '../load/rulebook.ts';
 
 /** Thrown where a config cannot be taken; `problems` say where and why. */
@@ -23,6 +25,7 @@ export class ConfigRefused extends Error {
 /** A configuration with its catalogue and its rulebook, and what there is to tell of them. */
 export interface WholeConfig extends InUse {
   readonly rulebook: RulebookRecord | undefined;
+  readonly licence: Licence | undefined;
   readonly warnings: readonly Problem[];
 }
 
@@ -50,9 +53,10 @@ export async function relistWhole({ config, built: current }: InUse, mcp: ToolPr
 async function withRulebook(inUse: InUse | undefined, problems: readonly Problem[]): Promise<WholeConfig> {
   if (inUse === undefined) throw new ConfigRefused(problems);
   const rulebook = await loadRulebook(inUse.config, inUse.built);
-  const all = sortProblems([...problems, ...rulebook.problems]);
+  const licence = await loadLicence(nodeCrypto, inUse.config);
+  const all = sortProblems([...problems, ...rulebook.problems, ...licence.problems]);
   if (hasErrors(all)) throw new ConfigRefused(all);
-  return { ...inUse, rulebook: rulebook.record, warnings: all };
+  return { ...inUse, rulebook: rulebook.record, licence: licence.licence, warnings: all };
 }
 
 /** Every file and folder that a config was read from: what `--watch` watches. */

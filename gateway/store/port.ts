@@ -29,8 +29,9 @@ export interface Store {
   /**
    * Views of a caller's sessions that took an allowed entry since `sinceMs`: those whose view changed since then, for a
    * refused call leaves the view as it is. A report on an older entry counts too, which only makes the answer stricter.
+   * The session of the id `except` is left out.
    */
-  viewsOfCaller(issuer: string, caller: string, sinceMs: number): Promise<readonly SessionView[]>;
+  viewsOfCaller(issuer: string, caller: string, sinceMs: number, except?: string): Promise<readonly SessionView[]>;
   /** The newest answers that a session has from tools whose values are watched, newest first. */
   findWatched(sid: string, tools: readonly string[]): Promise<readonly WatchedRecord[]>;
 
@@ -47,7 +48,11 @@ export interface Store {
   findConfirmationOfCall(sid: string, callDigest: string): Promise<ConfirmationRecord | undefined>;
   listConfirmations(state: ConfirmationState, limit: number): Promise<readonly ConfirmationRecord[]>;
 
-  findReceipt(key: ReceiptKey): Promise<{ readonly link: string } | undefined>;
+  /** Receipts that were admitted of a session's steps up to one, highest step first, at most `limit`. */
+  findReceipts(
+    key: SessionKey,
+    most: { readonly upTo: number; readonly limit: number },
+  ): Promise<readonly { readonly step: number; readonly link: string }[]>;
 
   findRun(caller: string, run: string): Promise<RunRecord | undefined>;
   listRuns(states: readonly RunState[], limit: number): Promise<readonly RunRecord[]>;

@@ -60,7 +60,7 @@ export type QueryName =
   | 'findConfirmation'
   | 'findConfirmationOfCall'
   | 'listConfirmations'
-  | 'findReceipt'
+  | 'findReceipts'
   | 'findRun'
   | 'listRuns'
   | 'listUndos'
@@ -94,7 +94,7 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
     },
     readEntries: { sql: `SELECT ${STEP}, ${headOf} FROM steps WHERE sid = ?1 ORDER BY step`, sealed: SEALED_STEP },
     viewsOfCaller: {
-      sql: `SELECT view FROM sessions WHERE issuer = ?1 AND caller = ?2 AND used_hour >= ?4 AND allowed_at_ms >= ?3
+      sql: `SELECT view FROM sessions WHERE issuer = ?1 AND caller = ?2 AND used_hour >= ?4 AND allowed_at_ms >= ?3 AND sid <> ?5
         ORDER BY opened_at_ms, sid`,
     },
     findWatched: {
@@ -124,7 +124,10 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
       sql: `SELECT ${CONFIRMATION} FROM confirmations WHERE state = ?1 ORDER BY created_at_ms, ${n} LIMIT ?2`,
       sealed: SEALED_CONFIRMATION,
     },
-    findReceipt: { sql: 'SELECT link FROM receipts WHERE issuer = ?1 AND caller = ?2 AND session = ?3 AND step = ?4' },
+    findReceipts: {
+      sql: `SELECT step, link FROM receipts WHERE issuer = ?1 AND caller = ?2 AND session = ?3 AND step <= ?4
+        ORDER BY step DESC LIMIT ?5`,
+    },
     findRun: { sql: `SELECT ${RUN} FROM runs WHERE caller = ?1 AND run = ?2` },
     listRuns: {
       sql: `SELECT ${RUN} FROM runs WHERE state IN ${texts('?1')} ORDER BY updated_at_ms, caller, run LIMIT ?2`,

@@ -218,8 +218,8 @@ export function viewOf(row: Row): SessionRecord['view'] {
   return JSON.parse(text(row, 0));
 }
 
-export function linkOf(row: Row): { readonly link: string } {
-  return { link: text(row, 0) };
+export function receiptOf(row: Row): { readonly step: number; readonly link: string } {
+  return { step: num(row, 0), link: text(row, 1) };
 }
 
 export function openCountOf(row: Row): OpenCount {

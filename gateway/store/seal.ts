@@ -29,7 +29,7 @@ export interface Sealer {
  *
  * @param key 32 bytes; anything else is a `StoreSetupError`.
  */
-export function makeSealer(key: Uint8Array, salt: Uint8Array): Sealer {
+function makeSealer(key: Uint8Array, salt: Uint8Array): Sealer {
   if (key.byteLength !== 32) {
     throw new StoreSetupError(
       `store.encryption_key must be 32 bytes, got ${key.byteLength}; make one with \`openssl rand -base64 32\``,

@@ -10,7 +10,6 @@ import type {
   Keep,
   OpenCount,
   Operation,
-  ReceiptKey,
   RunRecord,
   RunState,
   SessionKey,
@@ -55,8 +54,13 @@ export abstract class StoreReads implements Store {
     return (await this.rows('readEntries', [sid])).map(read.stepOf);
   }
 
-  async viewsOfCaller(issuer: string, caller: string, sinceMs: number): Promise<readonly SessionRecord['view'][]> {
-    return (await this.rows('viewsOfCaller', [issuer, caller, sinceMs, hourOf(sinceMs)])).map(read.viewOf);
+  async viewsOfCaller(
+    issuer: string,
+    caller: string,
+    sinceMs: number,
+    except = '',
+  ): Promise<readonly SessionRecord['view'][]> {
+    return (await this.rows('viewsOfCaller', [issuer, caller, sinceMs, hourOf(sinceMs), except])).map(read.viewOf);
   }
 
   async findWatched(sid: string, tools: readonly string[]): Promise<readonly WatchedRecord[]> {
@@ -100,8 +104,12 @@ export abstract class StoreReads implements Store {
     return (await this.rows('listConfirmations', [state, limit])).map(read.confirmationOf);
   }
 
-  async findReceipt(key: ReceiptKey): Promise<{ readonly link: string } | undefined> {
-    return one(await this.rows('findReceipt', [key.issuer, key.caller, key.session, key.step]), read.linkOf);
+  async findReceipts(
+    key: SessionKey,
+    most: { readonly upTo: number; readonly limit: number },
+  ): Promise<readonly { readonly step: number; readonly link: string }[]> {
+    const named = [key.issuer, key.caller, key.session] as const;
+    return (await this.rows('findReceipts', [...named, most.upTo, most.limit])).map(read.receiptOf);
   }
 
   async findRun(caller: string, run: string): Promise<RunRecord | undefined> {

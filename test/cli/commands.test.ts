@@ -1,20 +1,55 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startShop } from '../../deploy/examples/shop/backend.ts';
 import { credentialDigest } from '../../gateway/config/credential.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
+import { start } from '../http/backends.ts';
 import { toolgate } from './run.ts';
 
 const SHOP = join(import.meta.dirname, '../../deploy/examples/shop/gateway.yaml');
 const dir = mkdtempSync(join(tmpdir(), 'commands-'));
 let gateway: TestGateway;
-let shop: Awaited<ReturnType<typeof startShop>>;
+let shop: BreakableShop;
+
+interface BreakableShop {
+  readonly url: string;
+  /** The next write's connection breaks after the request was taken. */
+  breakNext(): void;
+  close(): Promise<void>;
+}
+
+/** The shop behind a server that can lose an answer. */
+async function startBreakable(): Promise<BreakableShop> {
+  const behind = await startShop();
+  let breaks = false;
+  const server = createServer(async (request, response) => {
+    if (breaks && request.method === 'POST') {
+      breaks = false;
+      request.socket.destroy();
+      return;
+    }
+    const answer = await fetch(`${behind.url}${request.url}`, { method: request.method ?? 'GET' });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text());
+  });
+  const front = await start(server);
+  return {
+    url: front.origin,
+    breakNext: () => {
+      breaks = true;
+    },
+    close: async () => {
+      await front.close();
+      await behind.close();
+    },
+  };
+}
 
 before(async () => {
-  shop = await startShop();
+  shop = await startBreakable();
   gateway = await startTestGateway({
     agents: {
       desk: { credentials: [credentialDigest('desk-key')] },
@@ -170,6 +205,26 @@ test('a held call is listed and decided', async () => {
   );
 });
 
+test('a call of which nobody knows is listed and settled', async () => {
+  const at = ['--url', gateway.url];
+  assert.match((await toolgate('outcomes', 'list', ...at)).stderr, /no outcome is unknown/);
+  const asked = await gateway.request('POST', '/shop/orders/4413/receipt', { key: 'app-key' });
+  const { check } = asked.json as { check: { confirmation: { token: string }; session: string } };
+  const { session, confirmation } = check;
+  const headers = { 'toolgate-session': session, 'toolgate-confirmation': confirmation.token };
+  shop.breakNext();
+  const sent = await gateway.request('POST', '/shop/orders/4413/receipt', { key: 'app-key', headers });
+  assert.equal(sent.status, 504, sent.text);
+  const listed = await toolgate('outcomes', 'list', '--json', ...at);
+  const [unknown] = (JSON.parse(listed.stdout) as { outcomes: { id: string }[] }).outcomes;
+  const id = unknown?.id ?? '';
+  assert.match((await toolgate('outcomes', 'list', ...at)).stdout, new RegExp(`${id} +\\S+ +shop/send_receipt +app`));
+  assert.equal((await toolgate('outcomes', 'settle', id, 'maybe', '--reason', 'x', ...at)).status, 2);
+  const settled = await toolgate('outcomes', 'settle', id, 'ran', '--reason', 'seen', ...at);
+  assert.equal(settled.stdout, `${id}: ran, says ana\n`);
+  assert.equal((await toolgate('outcomes', 'settle', id, 'ran', '--reason', 'seen', ...at)).status, 1);
+});
+
 test('what is used of a limit is shown', async () => {
   const { status, stdout } = await toolgate('usage', '--url', gateway.url);
   assert.equal(status, 0);
@@ -194,7 +249,7 @@ test('metrics are for approvers and hosts, and count what happened', async () =>
   const { text } = await gateway.request('GET', '/metrics', { key: 'ana-key' });
   assert.match(
     text,
-    /\ntoolgate_decisions_total\{tool="shop\/send_receipt",reason="argument_origin",decision="confirm"\} 1\n/,
+    /\ntoolgate_decisions_total\{tool="shop\/send_receipt",reason="argument_origin",decision="confirm"\} 2\n/,
   );
   assert.match(text, /\ntoolgate_outcomes_total\{tool="shop\/get_order",outcome="ran"\} [1-9]/);
   assert.match(text, /\ntoolgate_problems_total\{problem="no_credential"\} 1\n/);

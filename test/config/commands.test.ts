@@ -47,6 +47,7 @@ test('the table of tools shows what was said of each, the waived question too', 
       'reads shop/read_inbox',
       'writes shop/charge_card',
       'writes shop/refund_card',
+      'reads docs/read_page',
     ],
   );
 });

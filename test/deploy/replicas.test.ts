@@ -73,11 +73,12 @@ describe('two gateways on one PostgreSQL, each call at another than the one befo
     if (typeof postgres === 'string') return;
     const store = await postgres.database();
     const shop = await startShop();
-    const gateways: Served[] = [];
-    for (const name of ['first', 'second']) {
-      const more = { keys: { signing: './both.pem' }, store, audit: { file: `./${name}.jsonl` } };
-      gateways.push(await serveGateway({ folder, name, config: scenarioConfig(shop.url, more) }));
-    }
+    const gateways = await Promise.all(
+      ['first', 'second'].map((name) => {
+        const more = { keys: { signing: './both.pem' }, store, audit: { file: `./${name}.jsonl` } };
+        return serveGateway({ folder, name, config: scenarioConfig(shop.url, more) });
+      }),
+    );
     const balancer = await startRoundRobin(gateways.map(({ url }) => url));
     setting = { base: balancer.url, shop, gateways, balancer };
   });

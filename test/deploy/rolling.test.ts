@@ -8,7 +8,7 @@ import { stringify } from 'yaml';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { type RoundRobin, startRoundRobin } from './round-robin.ts';
-import { type Answer, scenarioConfig, seen, send } from './scenario.ts';
+import { type Answer, KEYS, scenarioConfig, seen, send } from './scenario.ts';
 import { type Served, serveGateway } from './served.ts';
 
 /** Callers that send one call after the other, each in a session of its own, until they are told to stop. */
@@ -77,7 +77,7 @@ before(async () => {
 });
 after(async () => {
   if (typeof postgres !== 'string') await postgres.close();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 describe('two gateways under load', () => {
@@ -114,17 +114,17 @@ describe('two gateways under load', () => {
     if (typeof postgres === 'string') return t.skip(postgres);
     const store = await postgres.database();
     shop = await startShop();
-    for (const name of ['first', 'second']) await start(name, store);
+    await Promise.all([start('first', store), start('second', store)]);
     balancer = await startRoundRobin([...gateways.values()].map(({ url }) => url));
     const done = new AbortController();
     const follower = followReadiness(done.signal);
     const load = new Load(balancer.url, 'rolling', 6);
-    await load.more(60);
+    await load.more(40);
     for (const name of ['first', 'second']) {
       const old = gateways.get(name);
       assert.equal(await old?.stop(), 0, old?.said());
       await start(name, store);
-      await load.more(60);
+      await load.more(40);
     }
     await load.end();
     done.abort();
@@ -184,5 +184,6 @@ describe('a reload under load', () => {
 });
 
 async function metrics(url: string): Promise<string> {
-  return (await fetch(`${url}/metrics`)).text();
+  const answer = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${KEYS.ana}` } });
+  return answer.text();
 }

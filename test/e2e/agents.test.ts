@@ -224,6 +224,28 @@ describe('what an agent cannot shake off', () => {
         assert.equal((await world.call({ ...CHARGE, session }, KEYS.billing)).check.decision, 'allow');
       }
     }));
+
+  test('a taint, `not_after` and `at_most`, by sessions that were opened before', () =>
+    inWorld(async (world) => {
+      const sessions = ['before-0', 'before-1', 'before-2'];
+      for (const session of sessions) await world.call({ ...READ, session }, KEYS.billing);
+      const asked = [];
+      for (const session of sessions) {
+        const answer = await world.check({ ...CHARGE, session }, KEYS.billing);
+        await world.post(`/v1/confirmations/${answer.confirmation?.id}/approve`, undefined, KEYS.ana);
+        asked.push(answer);
+      }
+      const calls = sessions.map((session) => world.call({ ...CHARGE, session }, KEYS.billing));
+      const decisions = (await Promise.all(calls)).map(({ check }) => check.decision);
+      assert.deepEqual(decisions.sort(), ['allow', 'allow', 'refuse'], 'two at once never both take the last place');
+      const clean = await world.check({ ...taintedNote, session: 'before-0' }, KEYS.billing);
+      assert.deepEqual(clean.reasons, ['argument_origin: text']);
+      await world.check({ tool: 'read_inbox', arguments: {}, session: 'before-1' }, KEYS.billing);
+      const tainted = await world.check({ ...taintedNote, session: 'before-0' }, KEYS.billing);
+      assert.deepEqual(tainted.reasons, ['argument_origin: text', 'tainted_call']);
+      const host = await world.check({ ...taintedNote, agent: 'billing', session: 'hosts-own' });
+      assert.deepEqual(host.reasons, ['argument_origin: text'], "a host's sessions are those of different people");
+    }));
 });
 
 /** The same call again in the history that an answer started. */

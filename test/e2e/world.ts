@@ -132,7 +132,12 @@ export interface Answer {
   readonly entry?: Record<string, unknown>;
   readonly history?: Record<string, unknown>;
   readonly idempotency_key?: string;
-  readonly confirmation?: { readonly id: string; readonly token?: string; readonly expires: number };
+  readonly confirmation?: {
+    readonly id: string;
+    readonly token?: string;
+    readonly expires: number;
+    readonly approve_at?: string;
+  };
 }
 
 /** What `/v1/call` answers. */

@@ -20,8 +20,8 @@ export interface RecordingBackend {
   readonly done: readonly Seen[];
   /** Effects of a tool. */
   of(tool: string): readonly Seen[];
-  /** Answers the next `times` requests of a tool in another manner. */
-  next(tool: string, manner: Manner, times?: number): void;
+  /** Answers the next `times` requests of a tool in another manner: those alone that hold a value, where one is given. */
+  next(tool: string, manner: Manner, of?: { readonly times?: number; readonly value?: unknown }): void;
   close(): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function act(backend: RecordingBackend, seen: Seen): Seen {
 export async function startBackend(port = 0): Promise<RecordingBackend> {
   const seen: Seen[] = [];
   const done: Seen[] = [];
-  const manners = new Map<string, Manner[]>();
+  const manners: { readonly tool: string; readonly manner: Manner; readonly value: unknown }[] = [];
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
@@ -78,8 +78,11 @@ export async function startBackend(port = 0): Promise<RecordingBackend> {
       key: request.headers['idempotency-key']?.toString(),
     };
     seen.push(one);
-    const manner = manners.get(one.tool)?.shift();
-    if (manner !== undefined) return manner(one, response);
+    const at = manners.findIndex(
+      ({ tool, value }) => tool === one.tool && (value === undefined || Object.values(one.body).includes(value)),
+    );
+    const [special] = at === -1 ? [] : manners.splice(at, 1);
+    if (special !== undefined) return special.manner(one, response);
     if (request.method !== 'GET') act(backend, one);
     response
       .writeHead(200, { 'content-type': 'application/json', 'set-cookie': 'session=1' })
@@ -92,9 +95,8 @@ export async function startBackend(port = 0): Promise<RecordingBackend> {
     seen,
     done,
     of: (tool) => done.filter((one) => one.tool === tool),
-    next: (tool, manner, times = 1) => {
-      const queue = manners.get(tool) ?? [];
-      manners.set(tool, [...queue, ...Array.from({ length: times }, () => manner)]);
+    next: (tool, manner, { times = 1, value } = {}) => {
+      for (let i = 0; i < times; i++) manners.push({ tool, manner, value });
     },
     close: () =>
       new Promise((resolve) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { answerOnly, doAndCut, type RecordingBackend, startBackend } from './backend.ts';
-import { call, get, post, type RunReport, until, unknowns, untilRun, worldConfig } from './world.ts';
+import { call, get, post, type RunReport, unknowns, until, untilRun, worldConfig } from './world.ts';
 
 describe('runs and their undo', { concurrency: true }, () => {
   let backend: RecordingBackend;
@@ -30,6 +30,10 @@ describe('runs and their undo', { concurrency: true }, () => {
     const members = { session: 's-fourth', run: 'r-fourth' };
     const charge = await call(url, 'charge', { order: 'a' }, members);
     assert.equal(charge.json.outcome, 'ran', JSON.stringify(charge.json));
+    const asked = await call(url, 'ship', { order: 'a' }, members);
+    assert.equal(asked.json.check?.reason, 'irreversible_pivot');
+    const { token } = (asked.json.check as { confirmation?: { token: string } }).confirmation ?? {};
+    assert.equal((await call(url, 'ship', { order: 'a' }, { ...members, confirmation: token })).json.outcome, 'ran');
     await call(url, 'note', { order: 'a' }, members);
     const book = await call(url, 'book', { order: 'a-fourth' }, members);
     assert.equal(book.json.outcome, 'ran');
@@ -40,30 +44,39 @@ describe('runs and their undo', { concurrency: true }, () => {
       run.steps.map(({ tool, outcome }) => [tool, outcome]),
       [
         ['shop/charge', 'compensated'],
+        ['shop/ship', 'ran'],
         ['shop/note', 'ran'],
         ['shop/book', 'compensated'],
         ['shop/unbook', 'ran'],
         ['shop/refund', 'ran'],
       ],
     );
-    assert.deepEqual(run.left, [{ step: 1, tool: 'shop/note', why: 'undo: none' }]);
-    assert.deepEqual(backend.of('refund').map(({ body }) => body), [{ charge: charge.json.result?.['id'] }]);
+    assert.deepEqual(run.left, [
+      { step: 2, tool: 'shop/ship', why: 'irreversible' },
+      { step: 3, tool: 'shop/note', why: 'undo: none' },
+    ]);
     assert.deepEqual(
-      backend.of('unbook').filter(({ body }) => body['order'] === 'a-fourth').length,
+      backend.of('refund').filter(({ body }) => body['charge'] === charge.json.result?.['id']).length,
       1,
     );
+    assert.deepEqual(backend.of('unbook').filter(({ body }) => body['order'] === 'a-fourth').length, 1);
     const history = await get<{ entries: { reports?: { step: number; outcome: string }[]; reasons: string[] }[] }>(
       url,
       '/v1/sessions/s-fourth',
     );
-    const reported = history.entries.flatMap(({ reports }) => reports ?? []).map(({ step, outcome }) => [step, outcome]);
-    assert.ok(reported.some(([step, outcome]) => step === 2 && outcome === 'compensated'), JSON.stringify(reported));
+    const reported = history.entries
+      .flatMap(({ reports }) => reports ?? [])
+      .map(({ step, outcome }) => [step, outcome]);
+    assert.ok(
+      reported.some(([step, outcome]) => step === 4 && outcome === 'compensated'),
+      JSON.stringify(reported),
+    );
     assert.equal(history.entries.filter(({ reasons }) => reasons[0] === 'compensation').length, 2);
     const lines = auditOf('r-fourth');
     assert.deepEqual(
       lines.filter(({ event }) => event === 'undo').map(({ step, state }) => [step, state]),
       [
-        [2, 'compensated'],
+        [4, 'compensated'],
         [0, 'compensated'],
       ],
     );
@@ -102,7 +115,10 @@ describe('runs and their undo', { concurrency: true }, () => {
     const run = await get<RunReport>(url, '/v1/runs/r-mine');
     assert.deepEqual([run.state, run.steps.length], ['open', 1]);
     assert.equal((await post(url, '/v1/runs/r-mine/end', {})).status, 200);
-    assert.equal((await call(url, 'charge', { order: 'd' }, { session: 's-mine', run: 'r-mine' })).json.check?.reason, 'run_ended');
+    assert.equal(
+      (await call(url, 'charge', { order: 'd' }, { session: 's-mine', run: 'r-mine' })).json.check?.reason,
+      'run_ended',
+    );
     assert.equal((await post(url, '/v1/runs/r-mine/undo', {})).status, 409);
     assert.equal((await get<RunReport>(url, '/v1/runs/r-mine')).state, 'ended');
   });
@@ -111,11 +127,14 @@ describe('runs and their undo', { concurrency: true }, () => {
     const { url } = gateway;
     const members = { session: 's-fails', run: 'r-fails' };
     await call(url, 'book', { order: 'e' }, members);
-    backend.next('charge', answerOnly(422));
+    backend.next('charge', answerOnly(422), { value: 'e' });
     const failed = await call(url, 'charge', { order: 'e' }, members);
     assert.equal(failed.json.outcome, 'failed');
     const run = await untilRun(url, 'r-fails', 'compensated');
-    assert.deepEqual(run.undos.map(({ step, state }) => [step, state]), [[0, 'compensated']]);
+    assert.deepEqual(
+      run.undos.map(({ step, state }) => [step, state]),
+      [[0, 'compensated']],
+    );
 
     const told = { session: 's-tell', run: 'r-tell' };
     await call(url, 'tell', { order: 'f' }, told);
@@ -123,7 +142,10 @@ describe('runs and their undo', { concurrency: true }, () => {
     await post(url, '/v1/runs/r-tell/undo', {});
     const waits = await untilRun(url, 'r-tell', 'needs_person');
     assert.equal(backend.of('unbook').filter(({ body }) => body['order'] === 'f').length, 1);
-    assert.deepEqual(waits.left.map(({ step, tool }) => [step, tool]), [[0, 'shop/tell']]);
+    assert.deepEqual(
+      waits.left.map(({ step, tool }) => [step, tool]),
+      [[0, 'shop/tell']],
+    );
     const left = { caller: 'shop-app', step: 0, as: 'left', reason: 'the customer was told again' };
     assert.equal((await post(url, '/v1/runs/r-tell/settle', left)).status, 403);
     assert.equal((await post(url, '/v1/runs/r-tell/settle', left, 'ana-key')).status, 200);
@@ -135,7 +157,7 @@ describe('runs and their undo', { concurrency: true }, () => {
     const members = { session: 's-stop', run: 'r-stop' };
     await call(url, 'book', { order: 'g' }, members);
     const reserve = await call(url, 'reserve', { order: 'g' }, members);
-    backend.next('release', answerOnly(422));
+    backend.next('release', answerOnly(422), { value: reserve.json.result?.['id'] });
     await post(url, '/v1/runs/r-stop/undo', {});
     const run = await untilRun(url, 'r-stop', 'needs_person');
     assert.deepEqual(
@@ -145,7 +167,11 @@ describe('runs and their undo', { concurrency: true }, () => {
         [0, 'undo_pending'],
       ],
     );
-    const listed = await get<{ runs: { run: string; caller: string }[] }>(url, '/v1/runs?state=needs_person', 'ana-key');
+    const listed = await get<{ runs: { run: string; caller: string }[] }>(
+      url,
+      '/v1/runs?state=needs_person',
+      'ana-key',
+    );
     assert.ok(listed.runs.some((one) => one.run === 'r-stop' && one.caller === 'shop-app'));
     assert.equal(backend.of('unbook').filter(({ body }) => body['order'] === 'g').length, 0);
     const retry = { caller: 'shop-app', step: 1, as: 'retry', reason: 'the backend was mended' };
@@ -161,13 +187,16 @@ describe('runs and their undo', { concurrency: true }, () => {
     await call(url, 'book', { order: 'h' }, members);
     const charge = await call(url, 'charge', { order: 'h' }, members);
     const before = backend.seen.length;
-    backend.next('refund', answerOnly(503), 4);
+    backend.next('refund', answerOnly(503), { times: 4, value: charge.json.result?.['id'] });
     await post(url, '/v1/runs/r-unclear/undo', {});
     const run = await untilRun(url, 'r-unclear', 'compensated');
     const undos = backend.seen.slice(before).filter(({ body }) => {
       return body['charge'] === charge.json.result?.['id'] || body['order'] === 'h';
     });
-    assert.deepEqual(undos.map(({ tool }) => tool), ['refund', 'refund', 'refund', 'refund', 'refund', 'unbook']);
+    assert.deepEqual(
+      undos.map(({ tool }) => tool),
+      ['refund', 'refund', 'refund', 'refund', 'refund', 'unbook'],
+    );
     assert.equal(new Set(undos.slice(0, 5).map(({ key }) => key)).size, 1);
     assert.equal(run.steps.filter(({ tool }) => tool === 'shop/refund').length, 1, 'one entry, sent again');
   });
@@ -177,13 +206,18 @@ describe('runs and their undo', { concurrency: true }, () => {
     const members = { session: 's-nokey', run: 'r-nokey' };
     await call(url, 'book', { order: 'i' }, members);
     const reserve = await call(url, 'reserve', { order: 'i' }, members);
-    backend.next('release', doAndCut(backend));
+    backend.next('release', doAndCut(backend), { value: reserve.json.result?.['id'] });
     await post(url, '/v1/runs/r-nokey/undo', {});
     const run = await untilRun(url, 'r-nokey', 'needs_person');
     assert.equal(run.undos[0]?.state, 'undo_unknown');
     const [unknown] = (await unknowns(url)).filter(({ tool }) => tool === 'shop/release');
     assert.ok(unknown);
-    const settled = await post(url, `/v1/outcomes/${unknown.id}/settle`, { outcome: 'ran', reason: 'seen in the books' }, 'ana-key');
+    const settled = await post(
+      url,
+      `/v1/outcomes/${unknown.id}/settle`,
+      { outcome: 'ran', reason: 'seen in the books' },
+      'ana-key',
+    );
     assert.equal(settled.status, 200);
     await untilRun(url, 'r-nokey', 'compensated');
     assert.equal(backend.of('release').filter(({ body }) => body['hold'] === reserve.json.result?.['id']).length, 1);
@@ -192,7 +226,7 @@ describe('runs and their undo', { concurrency: true }, () => {
   test('a step whose outcome is unknown is undone only where that is safe, and a late success is undone once more', async () => {
     const { url } = gateway;
     const members = { session: 's-late', run: 'r-late' };
-    backend.next('book', (_seen, response) => void response.socket?.destroy());
+    backend.next('book', (_seen, response) => void response.socket?.destroy(), { value: 'j' });
     const unclear = await call(url, 'book', { order: 'j' }, members);
     assert.equal(unclear.json.outcome, 'outcome_unknown');
     await post(url, '/v1/runs/r-late/undo', {});
@@ -210,13 +244,18 @@ describe('runs and their undo', { concurrency: true }, () => {
     assert.equal((await get(url, '/v1/sessions/s-late')).status_code, 200);
 
     const risky = { session: 's-risky', run: 'r-risky' };
-    backend.next('reserve', doAndCut(backend));
+    backend.next('reserve', doAndCut(backend), { value: 'k' });
     await call(url, 'reserve', { order: 'k' }, risky);
     await post(url, '/v1/runs/r-risky/undo', {});
     const waits = await untilRun(url, 'r-risky', 'needs_person');
     assert.match(waits.why ?? '', /it is not known whether the step was done/);
     const [open] = (await unknowns(url)).filter(({ tool }) => tool === 'shop/reserve');
-    await post(url, `/v1/outcomes/${open?.id}/settle`, { outcome: 'failed', reason: 'nothing is in the books' }, 'ana-key');
+    await post(
+      url,
+      `/v1/outcomes/${open?.id}/settle`,
+      { outcome: 'failed', reason: 'nothing is in the books' },
+      'ana-key',
+    );
     await untilRun(url, 'r-risky', 'compensated');
   });
 
@@ -224,9 +263,15 @@ describe('runs and their undo', { concurrency: true }, () => {
     const { url } = gateway;
     const entries: Record<string, unknown>[] = [];
     let header: Record<string, unknown> = { format: 'qls-history/1' };
-    const carried = async (tool: string, args: Record<string, unknown>, more: object): Promise<Record<string, unknown>> => {
+    const carried = async (
+      tool: string,
+      args: Record<string, unknown>,
+      more: object,
+    ): Promise<Record<string, unknown>> => {
       const answered = await call(url, tool, args, { history: { ...header, entries }, ...more });
-      const { check } = answered.json as { check?: { history?: Record<string, unknown>; entry?: Record<string, unknown> } };
+      const { check } = answered.json as {
+        check?: { history?: Record<string, unknown>; entry?: Record<string, unknown> };
+      };
       if (check?.history !== undefined) header = check.history;
       if (check?.entry !== undefined) entries.push(check.entry);
       return { ...answered.json };
@@ -242,16 +287,21 @@ describe('runs and their undo', { concurrency: true }, () => {
     assert.deepEqual(next.send, { tool: 'shop/unbook', arguments: { order: 'l' }, run: 'r-carried', undoes: 0 });
     assert.equal((await carried('unbook', { order: 'l' }, { run: 'r-carried', undoes: 0 }))['outcome'], 'ran');
     const run = await untilRun(url, 'r-carried', 'compensated');
-    assert.deepEqual(run.undos.map(({ state }) => state), ['compensated', 'compensated']);
+    assert.deepEqual(
+      run.undos.map(({ state }) => state),
+      ['compensated', 'compensated'],
+    );
   });
 
   test('with `leave` a refusal and a failure leave the run as it is', async () => {
-    const left = await startTestGateway(worldConfig(backend.url, { runs: { on_refuse: 'leave', on_failure: 'leave' } }));
+    const left = await startTestGateway(
+      worldConfig(backend.url, { runs: { on_refuse: 'leave', on_failure: 'leave' } }),
+    );
     try {
       const members = { session: 's', run: 'r' };
       await call(left.url, 'book', { order: 'm' }, members);
       await call(left.url, 'book', { order: 'm', more: 1 }, members);
-      backend.next('charge', answerOnly(404));
+      backend.next('charge', answerOnly(404), { value: 'm' });
       await call(left.url, 'charge', { order: 'm' }, members);
       assert.equal((await get<RunReport>(left.url, '/v1/runs/r')).state, 'open');
     } finally {

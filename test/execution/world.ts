@@ -46,7 +46,12 @@ export function worldConfig(upstream: string, change: Words = {}, words: Record<
         upstream,
         timeout: '2s',
         http: [
-          { name: 'get_order', method: 'GET', path: '/get_order', input: { type: 'object', properties: { order: TEXT } } },
+          {
+            name: 'get_order',
+            method: 'GET',
+            path: '/get_order',
+            input: { type: 'object', properties: { order: TEXT } },
+          },
           ...TOOLS.map(({ http }) => http),
         ],
         tools: [...TOOLS.map(({ words: own }) => ({ ...own, ...words[String(own['name'])] })), ...extraOf(words)],
@@ -65,7 +70,12 @@ function extraOf(words: Record<string, Words>): Words[] {
 
 /** What `/v1/call` answers, as far as tests look at it. */
 export interface Called {
-  readonly check?: { readonly decision: string; readonly reason: string; readonly step: number; readonly session: string };
+  readonly check?: {
+    readonly decision: string;
+    readonly reason: string;
+    readonly step: number;
+    readonly session: string;
+  };
   readonly outcome?: string;
   readonly replayed?: boolean;
   readonly status?: number;
@@ -101,7 +111,11 @@ export async function post(url: string, path: string, body: Words, key = 'desk-k
   return { status: response.status, headers: response.headers, json: (await response.json()) as Called };
 }
 
-export async function get<T>(url: string, path: string, key = 'desk-key'): Promise<T & { readonly status_code: number }> {
+export async function get<T>(
+  url: string,
+  path: string,
+  key = 'desk-key',
+): Promise<T & { readonly status_code: number }> {
   const response = await fetch(`${url}${path}`, { headers: { authorization: `Bearer ${key}` } });
   return { ...((await response.json()) as T), status_code: response.status };
 }
@@ -126,6 +140,7 @@ export interface RunReport {
 export interface UnknownOutcome {
   readonly id: string;
   readonly tool: string;
+  readonly session: string;
   readonly step: number;
   readonly why?: string;
   readonly run_by: string;

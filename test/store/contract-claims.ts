@@ -230,9 +230,18 @@ export const CLAIM_CASES: readonly Case[] = [
       const key = { issuer: 'runtime', caller: 'app', session: fresh(), step: 4 };
       const link = fresh();
       const spend: Operation = { op: 'spend_receipt', key, link, untilMs: NOW_MS + 1 };
-      assert.equal(await shared.findReceipt(key), undefined);
+      const kept = (upTo: number, limit: number) => shared.findReceipts(key, { upTo, limit });
+      assert.deepEqual(await kept(4, 9), []);
       assert.deepEqual(await shared.commit([spend]), OK);
-      assert.deepEqual(await shared.findReceipt(key), { link });
+      assert.deepEqual(await kept(4, 9), [{ step: 4, link }]);
+      assert.deepEqual(await kept(3, 9), []);
+      const later = fresh();
+      assert.deepEqual(await shared.commit([{ ...spend, key: { ...key, step: 6 }, link: later }]), OK);
+      assert.deepEqual(await kept(9, 9), [
+        { step: 6, link: later },
+        { step: 4, link },
+      ]);
+      assert.deepEqual(await kept(9, 1), [{ step: 6, link: later }]);
       assert.deepEqual(await shared.commit([spend]), { ok: false, operation: 0, conflict: 'receipt_spent' });
       assert.deepEqual(await shared.commit([{ ...spend, link: fresh() }]), {
         ok: false,

@@ -36,8 +36,8 @@ type Handler = (match: RegExpExecArray, body: Record<string, unknown>) => Answer
 
 const MAX_BODY_BYTES = 1 << 20;
 
-/** Starts the shop on a loopback port (0: any free one). */
-export async function startShop(port = 0): Promise<Shop> {
+/** Starts the shop on a port (0: any free one), of this machine alone where no other `host` is said. */
+export async function startShop(port = 0, host = '127.0.0.1'): Promise<Shop> {
   const seen: SeenRequest[] = [];
   const answered = new Map<string, Answer>();
   const routes = shopRoutes();
@@ -46,9 +46,9 @@ export async function startShop(port = 0): Promise<Shop> {
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, '127.0.0.1', resolve);
+    server.listen(port, host, resolve);
   });
-  return { url: `http://127.0.0.1:${portOf(server)}`, seen, close: () => closeServer(server) };
+  return { url: `http://${host}:${portOf(server)}`, seen, close: () => closeServer(server) };
 }
 
 async function serve(

@@ -1,0 +1,328 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { after, describe, test } from 'node:test';
+import { parse } from 'yaml';
+import { startPostgres, type TestPostgres } from '../postgres.ts';
+import { act, type RecordingBackend, type Seen, startBackend } from './backend.ts';
+import { killUnderLoad } from './kill-under-load.ts';
+import { type GatewayFolder, makeFolder } from './process.ts';
+import {
+  type Answered,
+  call,
+  get,
+  post,
+  type RunReport,
+  type UnknownOutcome,
+  unknowns,
+  until,
+  untilRun,
+  worldConfig,
+} from './world.ts';
+
+/** Every gateway here is a process that is really killed, and the store is what the next one finds. */
+const KILLS = Number(process.env['TOOLGATE_KILLS'] ?? 8);
+
+const server = await startPostgres();
+
+/** A scenario, with names of its own. */
+interface At {
+  readonly url: string;
+  readonly backend: RecordingBackend;
+  readonly session: string;
+  readonly key: string;
+  readonly order: string;
+  readonly run: string;
+}
+
+interface Scenario {
+  readonly title: string;
+  readonly fault: string;
+  /** What dies in the middle. */
+  readonly begin: (at: At) => Promise<unknown>;
+  /** What the next process makes of it. */
+  readonly look: (at: At) => Promise<void>;
+}
+
+function once(tool: string): (at: At) => Promise<Answered> {
+  return ({ url, session, key, order }) => call(url, tool, { order }, { session, idempotency_key: key });
+}
+
+function sent({ backend, order }: At): readonly Seen[] {
+  return backend.seen.filter(({ body }) => body['order'] === order);
+}
+
+function effects({ backend, order }: At): number {
+  return backend.done.filter(({ body }) => body['order'] === order).length;
+}
+
+async function listed({ url, session }: At): Promise<UnknownOutcome> {
+  return until('it is listed', async () => (await unknowns(url)).find((unknown) => unknown.session === session));
+}
+
+/** Waits until a repeat of the call gets its stored answer. */
+async function replays(tool: string, at: At): Promise<void> {
+  const again = await until('the replay', async () => {
+    const answered = await once(tool)(at);
+    return answered.json.outcome === undefined ? undefined : answered;
+  });
+  assert.deepEqual([again.json.replayed, again.json.outcome], [true, 'ran']);
+}
+
+async function twoWrites({ url, session, order, run }: At): Promise<void> {
+  await call(url, 'book', { order }, { session, run });
+  await call(url, 'charge', { order }, { session, run });
+}
+
+/** Both writes are undone, each once, and every send of the refund had one key. */
+async function undone(at: At): Promise<void> {
+  const { backend, order } = at;
+  const run = await untilRun(at.url, at.run, 'compensated');
+  assert.deepEqual(
+    run.undos.map(({ state }) => state),
+    ['compensated', 'compensated'],
+  );
+  assert.equal(backend.of('unbook').filter(({ body }) => body['order'] === order).length, 1);
+  const charged = run.steps.filter(({ tool }) => tool === 'shop/refund');
+  assert.equal(charged.length, 1);
+}
+
+const SCENARIOS: readonly Scenario[] = [
+  {
+    title: 'after the claim, before sending: let go, and a repeat is a new call that runs once',
+    fault: 'after-claim',
+    begin: once('book'),
+    look: async (at) => {
+      const again = await until('the key is free', async () => {
+        const answered = await once('book')(at);
+        return answered.json.outcome === undefined ? undefined : answered;
+      });
+      assert.deepEqual([again.json.outcome, again.json.check?.step], ['ran', 1]);
+      assert.deepEqual([sent(at).length, effects(at)], [1, 1]);
+    },
+  },
+  {
+    title: 'after the claim of a keyed write: sent once',
+    fault: 'after-claim',
+    begin: once('charge'),
+    look: async (at) => {
+      await replays('charge', at);
+      assert.equal(effects(at), 1);
+    },
+  },
+  {
+    title: 'when it was about to send: unknown, and not sent blindly',
+    fault: 'after-sending',
+    begin: once('book'),
+    look: async (at) => {
+      const unknown = await listed(at);
+      assert.equal(unknown.why, 'owner_gone');
+      const repeat = await once('book')(at);
+      assert.deepEqual([repeat.status, repeat.json.type], [409, 'urn:toolgate:outcome_pending']);
+      assert.equal(sent(at).length, 0);
+      const settle = { outcome: 'failed', reason: 'the backend has no such booking' };
+      assert.equal((await post(at.url, `/v1/outcomes/${unknown.id}/settle`, settle, 'ana-key')).status, 200);
+      assert.equal((await once('book')(at)).json.outcome, 'ran');
+    },
+  },
+  {
+    title: 'after the answer, before the outcome: by its key it ran, once',
+    fault: 'after-answer',
+    begin: once('charge'),
+    look: async (at) => {
+      await replays('charge', at);
+      assert.deepEqual([effects(at), new Set(sent(at).map(({ key }) => key)).size], [1, 1]);
+      const history = await get<{ entries: { outcome?: string }[] }>(at.url, `/v1/sessions/${at.session}`);
+      assert.equal(history.entries[0]?.outcome, 'ran');
+    },
+  },
+  {
+    title: 'after the answer of a write without a key: unknown, one effect, not sent again',
+    fault: 'after-answer',
+    begin: once('book'),
+    look: async (at) => {
+      await listed(at);
+      assert.equal((await once('book')(at)).status, 409);
+      assert.deepEqual([sent(at).length, effects(at)], [1, 1]);
+    },
+  },
+  {
+    title: 'after the outcome, before the reply: the repeat replays',
+    fault: 'after-outcome',
+    begin: once('book'),
+    look: async (at) => {
+      await replays('book', at);
+      assert.equal(sent(at).length, 1);
+    },
+  },
+  {
+    title: 'while a run is being marked failed: all of it or nothing',
+    fault: 'marking-run-failed',
+    begin: async (at) => {
+      await twoWrites(at);
+      await call(at.url, 'charge', { order: at.order, more: 1 }, { session: at.session, run: at.run });
+    },
+    look: async (at) => {
+      const run = await get<RunReport>(at.url, `/v1/runs/${at.run}`);
+      if (run.state === 'open') {
+        assert.deepEqual([run.undos, run.steps.length], [[], 2]);
+        await call(at.url, 'charge', { order: at.order, more: 1 }, { session: at.session, run: at.run });
+      } else assert.equal(run.undos.length, 2);
+      await undone(at);
+    },
+  },
+  {
+    title: 'after an undo was sent, before it was recorded: the same key, one undo, and the rest go on',
+    fault: 'after-undo-sent',
+    begin: async (at) => {
+      await twoWrites(at);
+      await post(at.url, `/v1/runs/${at.run}/undo`, {});
+    },
+    look: undone,
+  },
+];
+
+describe('a gateway that is killed', { concurrency: 3 }, () => {
+  after(async () => {
+    if (typeof server !== 'string') await server.close();
+  });
+
+  for (const kind of ['SQLite', 'PostgreSQL'] as const) {
+    const skip = kind === 'PostgreSQL' && typeof server === 'string' ? server : false;
+    const storeOf = async (): Promise<Record<string, unknown>> =>
+      kind === 'SQLite' ? {} : { store: await (server as TestPostgres).database() };
+
+    test(`${kind}: a kill at each point ends right`, { skip }, async (t) => {
+      const backend = await startBackend();
+      const folder = await makeFolder(worldConfig(backend.url, await storeOf()));
+      try {
+        let gateway = await folder.start();
+        for (const [n, { title, fault, begin, look }] of SCENARIOS.entries()) {
+          await t.test(title, async () => {
+            const at = { url: gateway.url, backend, session: `s-${n}`, key: `k-${n}`, order: `o-${n}`, run: `r-${n}` };
+            await gateway.arm(fault);
+            const begun = begin(at).catch(() => undefined);
+            assert.equal((await gateway.ended).signal, 'SIGKILL');
+            await begun;
+            gateway = await folder.start();
+            await look({ ...at, url: gateway.url });
+          });
+        }
+        await gateway.stop();
+      } finally {
+        await folder.remove();
+        await backend.close();
+      }
+    });
+
+    test(`${kind}: 50 calls at once with one key run once, and nobody gets a 5xx`, { skip }, async () => {
+      const backend = await startBackend();
+      const folder = await makeFolder(worldConfig(backend.url, await storeOf()));
+      // A second replica has its own log; a SQLite file is for one process.
+      const other = kind === 'SQLite' ? undefined : await secondReplica(folder, backend.url);
+      try {
+        const gateways = [await folder.start(), ...(other === undefined ? [] : [await other.start()])];
+        const urlOf = (i: number): string => gateways[i % gateways.length]?.url ?? '';
+        const answers = await Promise.all(
+          Array.from({ length: 50 }, (_, i) => call(urlOf(i), 'book', { order: 'x' }, members())),
+        );
+        const statuses = answers.map(({ status }) => status);
+        assert.ok(
+          statuses.every((status) => status === 200 || status === 409),
+          JSON.stringify(statuses),
+        );
+        const ran = answers.filter(({ json }) => json.outcome === 'ran' && json.replayed !== true);
+        assert.equal(ran.length, 1);
+        assert.equal(backend.of('book').length, 1);
+        const foreign = await call(urlOf(1), 'book', { order: 'x' }, members(), 'other-key');
+        assert.equal(foreign.json.replayed, undefined);
+        assert.equal(backend.of('book').length, 2);
+        assert.equal((await call(urlOf(1), 'book', { order: 'y' }, members())).status, 422);
+        for (const gateway of gateways) await gateway.stop();
+      } finally {
+        await folder.remove();
+        await other?.remove();
+        await backend.close();
+      }
+    });
+
+    test(`${kind}: random kills under load lose nothing and run no write twice`, { skip }, async (t) => {
+      const found = await killUnderLoad(await storeOf(), Math.ceil(KILLS / 2));
+      t.diagnostic(JSON.stringify(found.counts));
+      assert.deepEqual(found.faults, []);
+      assert.ok(found.counts.ran > 0);
+    });
+  }
+
+  const skip = typeof server === 'string' ? server : false;
+
+  test('an owner that is silent for longer than its lease is not overtaken into a second run', { skip }, async () => {
+    const backend = await startBackend();
+    const store = await (server as TestPostgres).database();
+    const config = worldConfig(backend.url, { store });
+    const [one, two] = [await makeFolder(config), await makeFolder(config)];
+    let finish: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    backend.next('book', async (seen, response) => {
+      await held;
+      act(backend, seen);
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"late"}');
+    });
+    try {
+      const silent = await one.start({ leaseMs: 900 });
+      const begun = call(silent.url, 'book', { order: 'x' }, members()).catch(() => undefined);
+      await until('it was sent', async () => (backend.seen.length === 1 ? true : undefined));
+      silent.child.kill('SIGSTOP');
+      const watcher = await two.start({ leaseMs: 900 });
+      const [unknown] = await until('the other replica lists it', async () => nonEmpty(await unknowns(watcher.url)));
+      assert.equal(unknown?.why, 'owner_gone');
+      assert.equal((await call(watcher.url, 'book', { order: 'x' }, members())).status, 409);
+      finish();
+      silent.child.kill('SIGCONT');
+      await begun;
+      // What the old owner saw is worth something only because nobody else has said anything since.
+      await until('the late answer settles it', async () =>
+        (await unknowns(watcher.url)).length === 0 ? true : undefined,
+      );
+      assert.equal((await call(watcher.url, 'book', { order: 'x' }, members())).json.replayed, true);
+      assert.equal(backend.seen.length, 1);
+      await silent.stop();
+      await watcher.stop();
+    } finally {
+      await one.remove();
+      await two.remove();
+      await backend.close();
+    }
+  });
+
+  test('a fault point keeps a production gateway from starting', async () => {
+    const backend = await startBackend();
+    const folder = await makeFolder(worldConfig(backend.url));
+    try {
+      const env = { NODE_ENV: 'production' };
+      await assert.rejects(folder.start({ fault: 'after-claim', env }), /TOOLGATE_FAULT is set.*take it out/);
+      await assert.rejects(folder.start({ fault: 'no-such-point' }), /names no fault point/);
+    } finally {
+      await folder.remove();
+      await backend.close();
+    }
+  });
+});
+
+function members(): { readonly session: string; readonly idempotency_key: string } {
+  return { session: 's', idempotency_key: 'k' };
+}
+
+function nonEmpty<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+/** Another folder, with another audit log, on the same store. */
+async function secondReplica(first: GatewayFolder, backend: string): Promise<GatewayFolder> {
+  const config = parse(await readFile(`${first.folder}/gateway.yaml`, 'utf8')) as Record<string, unknown>;
+  const key = await readFile(`${first.folder}/gateway.pem`).catch(() => undefined);
+  const made = await makeFolder({ ...worldConfig(backend), store: config['store'] });
+  if (key !== undefined) await writeFile(`${made.folder}/gateway.pem`, key);
+  return made;
+}
