@@ -45,8 +45,11 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
   const named: { id: string; name: string }[] = [];
   const open = new Set<string>();
   const documents = new Map<RouteConfig, RouteDocument>();
-  for (const route of config.routes) {
-    const source = await sourceOf(config, route, deps);
+  // All at once: what takes its time is servers that are asked for their tools.
+  const sources = await Promise.all(
+    config.routes.map(async (route) => ({ route, source: await sourceOf(config, route, deps) })),
+  );
+  for (const { route, source } of sources) {
     log.add(source.problems);
     if (!source.complete) open.add(route.name);
     if (source.document !== undefined) documents.set(route, source.document);

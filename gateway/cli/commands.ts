@@ -9,6 +9,7 @@ import { HISTORY_COMMAND, RECEIPT_COMMAND } from './commands/evidence.ts';
 import { INIT_COMMAND } from './commands/init.ts';
 import { KEYS_COMMAND } from './commands/keys.ts';
 import { OUTCOMES_COMMAND } from './commands/outcomes.ts';
+import { PIN_COMMAND } from './commands/pin.ts';
 import { RULES_COMMAND } from './commands/rules.ts';
 import { RUNS_COMMAND } from './commands/runs.ts';
 import { SERVE_COMMAND } from './commands/serve.ts';
@@ -21,6 +22,7 @@ export const COMMANDS: readonly CliCommand[] = [
   SERVE_COMMAND,
   VALIDATE_COMMAND,
   TOOLS_COMMAND,
+  PIN_COMMAND,
   CHECK_COMMAND,
   RULES_COMMAND,
   APPROVALS_COMMAND,

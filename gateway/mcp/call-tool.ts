@@ -26,9 +26,9 @@ export function callTool(context: EndpointContext, request: ClientRequest, confi
 }
 
 /** A request that brings content without being a tool call: recorded and checked as the read that it is. */
-export async function readThrough(context: EndpointContext, request: ClientRequest): Promise<JsonObject> {
+export async function readThrough(context: EndpointContext, request: ClientRequest, name: string): Promise<JsonObject> {
   const { _meta: _own, inputResponses: _responses, requestState: _state, ...args } = request.params;
-  const end = await enforceCall(context, request, `${context.server ?? ''}/${request.method}`, args);
+  const end = await enforceCall(context, request, `${context.server ?? ''}/${name}`, args);
   const { result } = end;
   const meta = isObject(result['_meta']) ? result['_meta'] : {};
   const check = meta['toolgate/check'];

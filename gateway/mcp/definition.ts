@@ -24,7 +24,7 @@ export function parseDefinition(value: JsonValue): Definition | string {
   if (typeof name !== 'string' || name === '') return 'an entry has no name';
   if (name.length > LONGEST_NAME || !isPlainName(name))
     return `the name \`${shown(name)}\` is too long or holds characters that no name has`;
-  if (isRecordedRead(name)) return `the name \`${name}\` is a method of the protocol`;
+  if (isRecordedRead(name)) return `the name \`${name}\` stands for a method of the protocol`;
   if (!isObject(inputSchema)) return `\`${shown(name)}\` has no \`inputSchema\` that is an object`;
   return {
     name,

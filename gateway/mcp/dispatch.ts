@@ -7,7 +7,7 @@ import { type ClientRequest, type EndpointContext, relayOf } from './client-call
 import { listTools } from './list-tools.ts';
 import { withoutOurMeta } from './mcp-upstream.ts';
 import { allowsMethod } from './methods.ts';
-import { isRecordedRead } from './recorded-reads.ts';
+import { recordedName } from './recorded-reads.ts';
 import { requestServer } from './server-request.ts';
 
 /** Requests that a server answers and nothing is recorded of: they list, or set up what later requests bring. */
@@ -25,7 +25,7 @@ export function answersMethod(context: EndpointContext, method: string): boolean
   const route = routeOf(context);
   if (!allowsMethod(route?.methods, method)) return false;
   if (method === 'tools/list' || method === 'tools/call' || method === 'ping') return true;
-  return route?.source.kind === 'mcp' && (isRecordedRead(method) || PASSED.has(method));
+  return route?.source.kind === 'mcp' && (recordedName(method) !== undefined || PASSED.has(method));
 }
 
 /** Answers one request of a client. Throws JSON-RPC errors. A call that a person must approve comes back as that. */
@@ -37,7 +37,8 @@ export async function dispatch(context: EndpointContext, request: ClientRequest)
   if (method === 'tools/call') return callTool(context, request);
   if (method === 'ping') return { kind: 'result', result: {} };
   if (route?.source.kind !== 'mcp') throw unknownMethod(method);
-  if (isRecordedRead(method)) return { kind: 'result', result: await readThrough(context, request) };
+  const read = recordedName(method);
+  if (read !== undefined) return { kind: 'result', result: await readThrough(context, request, read) };
   return { kind: 'result', result: await pass(context, route, request) };
 }
 

@@ -3,7 +3,6 @@ import type { Tool } from '../../policy/tool.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { EndpointContext } from './client-call.ts';
 import { withoutOurMeta } from './mcp-upstream.ts';
-import { isRecordedRead } from './recorded-reads.ts';
 import { nameOn } from './tool-names.ts';
 
 const PAGE = 250;
@@ -28,11 +27,14 @@ export function listTools(context: EndpointContext, params: JsonObject): JsonObj
 /** The tools of an endpoint that the caller may call, whichever of its agents it names. */
 function reachable({ gateway, caller, server }: EndpointContext): Tool[] {
   const { tools } = gateway.loaded.catalogue;
+  const { listed, routes } = gateway.loaded.mcp;
+  // What no server lists stands for a method of the protocol.
+  const isTool = (tool: Tool): boolean => routes.get(tool.server)?.source.kind !== 'mcp' || listed.has(tool.id);
   return [...tools.values()].filter(
     (tool) =>
       (server === undefined || tool.server === server) &&
       tool.pin === undefined &&
-      !isRecordedRead(tool.name) &&
+      isTool(tool) &&
       [...caller.agents].some((agent) => tool.agents.has(agent)),
   );
 }

@@ -146,13 +146,13 @@ function sourceOf(route: RouteConfig, definition: Definition, { pinned, pin }: P
 
 /** Requests other than calls that bring content: where the server has them and the route lets them through. */
 function readsOf(route: RouteConfig, { capabilities }: ServerListing, path: ConfigPath): readonly ToolSource[] {
-  return Object.entries(RECORDED_READS).flatMap(([name, { capability, input }]) =>
-    capabilities[capability] === undefined || !allowsMethod(route.methods, name)
+  return Object.entries(RECORDED_READS).flatMap(([name, { method, capability, input }]) =>
+    capabilities[capability] === undefined || !allowsMethod(route.methods, method)
       ? []
       : [
           {
             name,
-            description: `the protocol's own \`${name}\` of this server`,
+            description: `the protocol's own \`${method}\` of this server`,
             input,
             writes: { assumed: false },
             readsOutside: route.annotations !== 'trusted',

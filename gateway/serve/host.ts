@@ -30,6 +30,7 @@ export interface HostOptions {
   readonly servers: ServerRegistry;
   /** Asks them for their tools. */
   readonly provider: ToolProvider;
+  readonly mcpKeepAliveMs?: number;
 }
 
 /** The listener and the surface that it serves, which a reload swaps under it. */
@@ -53,7 +54,11 @@ export class Host {
     this.#options = options;
     this.#gateway = gateway;
     this.#surface = surface;
-    this.#mcp = new McpService({ gateway, registry: options.servers });
+    this.#mcp = new McpService({
+      gateway,
+      registry: options.servers,
+      ...(options.mcpKeepAliveMs === undefined ? {} : { keepAliveMs: options.mcpKeepAliveMs }),
+    });
     options.servers.onToolsChanged = () => this.#relistSoon();
     gateway.metrics.setTools(surface.loaded.catalogue.tools.keys());
     this.#server = createEdgeServer({

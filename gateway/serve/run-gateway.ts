@@ -47,6 +47,8 @@ export interface RunOptions {
   readonly log: Log;
   /** How long this process may be silent before another replica ends what it was at work on. Default: 30 s. */
   readonly leaseMs?: number;
+  /** How often a comment keeps an idle stream of an MCP client open. Default: 15 s. */
+  readonly mcpKeepAliveMs?: number;
 }
 
 /** How long accepted calls may take to end. */
@@ -68,7 +70,7 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
 }
 
 async function start(
-  { configFile, env, log, leaseMs }: RunOptions,
+  { configFile, env, log, leaseMs, mcpKeepAliveMs }: RunOptions,
   servers: ServerRegistry,
   closing: (() => Promise<void>)[],
 ): Promise<RunningGateway> {
@@ -92,7 +94,16 @@ async function start(
   closing.unshift(() => audit.close());
   const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);
   const gateway = makeGateway(surface.loaded, { store, audit, leaseMs }, log, health, stopping.signal);
-  const host = new Host({ gateway, surface, signing, env, tls, servers, provider });
+  const host = new Host({
+    gateway,
+    surface,
+    signing,
+    env,
+    tls,
+    servers,
+    provider,
+    ...(mcpKeepAliveMs === undefined ? {} : { mcpKeepAliveMs }),
+  });
   closing.unshift(() => host.surface.close());
   await host.listen();
   await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });

@@ -24,6 +24,8 @@ export interface TestOptions {
   readonly leaseMs?: number;
   /** Files beside the config, by name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** How often a comment keeps an idle MCP stream open, in milliseconds. */
+  readonly mcpKeepAliveMs?: number;
 }
 
 interface RequestOptions {
@@ -43,7 +45,7 @@ export interface TestAnswer {
 
 /** Starts a gateway with a config (what it leaves out is put in: a free port, keys, store and log in its own folder). */
 export async function startTestGateway(config: object, options: TestOptions = {}): Promise<TestGateway> {
-  const { folder, files = {}, leaseMs } = options;
+  const { folder, files = {}, leaseMs, mcpKeepAliveMs } = options;
   const own = folder ?? (await mkdtemp(join(tmpdir(), 'toolgate-')));
   for (const [name, text] of Object.entries(files)) await writeFile(join(own, name), text);
   const configFile = join(own, 'gateway.yaml');
@@ -55,6 +57,7 @@ export async function startTestGateway(config: object, options: TestOptions = {}
       env: process.env,
       log,
       ...(leaseMs === undefined ? {} : { leaseMs }),
+      ...(mcpKeepAliveMs === undefined ? {} : { mcpKeepAliveMs }),
     });
     return {
       ...running,

@@ -29,8 +29,17 @@ export function textOf(result: { readonly content?: unknown }): string {
   return typeof first?.text === 'string' ? first.text : '';
 }
 
-/** A key and the line of a config that knows it by its digest. */
-export async function makeKey(): Promise<{ readonly key: string; readonly digest: string }> {
-  const { newCredential } = await import('../../gateway/config/credential.ts');
-  return newCredential();
+/** What a tool's result says of the check. */
+export interface SaidCheck {
+  readonly decision?: string;
+  readonly reason?: string;
+  readonly session?: string;
+  readonly step?: number;
+  readonly detail?: Readonly<Record<string, unknown>>;
+  readonly confirmation?: { readonly id: string };
+}
+
+/** `_meta["toolgate/check"]` of a result; empty where there is none. */
+export function checkOf(result: { readonly _meta?: Readonly<Record<string, unknown>> | undefined }): SaidCheck {
+  return (result._meta?.['toolgate/check'] ?? {}) as SaidCheck;
 }
