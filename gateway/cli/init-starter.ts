@@ -2,7 +2,7 @@ import type { Backend } from './init-backend.ts';
 import { printable } from './output.ts';
 
 /** A tool as the gateway reads it from the backend. */
-export interface StarterTool {
+interface StarterTool {
   readonly name: string;
   readonly writes: boolean;
   /** Its arguments cannot be judged in full. */

@@ -5,6 +5,7 @@ import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
 import { type Started, startScript } from './processes.ts';
 import { measureReceipts } from './receipt-cost.ts';
 import { ReceiptSource } from './receipt-source.ts';
+import { measureRulebook } from './rulebook-cost.ts';
 
 /**
  * `npm run bench`: what the gateway costs, as ratios to the bare forwarder in the same run on the same machine. Rounds are
@@ -114,10 +115,11 @@ async function main(): Promise<void> {
     const measured = await measure({ bare, gateway });
     const check = measureCheck([1, 20, 10_000]);
     const carried = measureCarried(1_000);
+    const rulebooks = measureRulebook([10, 200, 2_000]);
     const receipts = measureReceipts([1, 10_000]);
-    const all = { machine: machine(), measured, check, carried, receipts };
+    const all = { machine: machine(), measured, check, carried, receipts, rulebooks };
     if (asJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
-    else process.stdout.write(render(measured, check, carried, receipts));
+    else process.stdout.write(`${render(measured, check, carried, receipts)}${renderRulebooks(rulebooks)}`);
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
   }
@@ -195,6 +197,11 @@ function render(
     noisy ? '\nThe machine was too noisy in this run to tell: rates of one case differ by more than 30 %.' : '',
     '',
   ].join('\n');
+}
+
+function renderRulebooks(rulebooks: ReturnType<typeof measureRulebook>): string {
+  const rows = rulebooks.map(({ flows, us }) => `| ${flows} flows of other tools | ${us.toFixed(1)} |`);
+  return ['| the rulebook alone, in process | µs CPU |', '|---|---|', ...rows, '', ''].join('\n');
 }
 
 function machine(): string {
