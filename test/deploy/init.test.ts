@@ -45,11 +45,12 @@ describe('toolgate init', () => {
     assert.ok(!text.includes(key));
     assert.match(text, /- \{ name: get_order \} # GET \/orders\/\{order_id\}: assumed to change nothing/);
     assert.match(text, /- \{ name: charge_card, writes: true \} # POST \/charges: assumed to write/);
-    assert.equal(text.match(/^ {6}- \{ name: /gm)?.length, 7);
+    const described = (await readFile(DOCUMENT, 'utf8')).match(/operationId:/g)?.length ?? 0;
+    assert.equal(text.match(/^ {6}- \{ name: /gm)?.length, described);
 
     const file = join(dir, 'gateway.yaml');
     const gateway = await serveGateway({ folder, name: 'init', config: await onFreePort(file) });
-    assert.match(gateway.said(), /7 tools on 1 route/);
+    assert.ok(gateway.said().includes(`${described} tools on 1 route`), gateway.said());
     const read = await send(gateway.url, 'GET', '/shop/orders/4411', { key, session: 'one' });
     assert.deepEqual([read.status, read.json['order_id']], [200, '4411']);
     const charge = { key, session: 'one', body: { order_id: '4411', amount: 4 } };
