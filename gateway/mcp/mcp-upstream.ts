@@ -74,7 +74,7 @@ export function withoutOurMeta(result: JsonObject): JsonObject {
 }
 
 /** Whether a `_meta` member is the gateway's own. */
-export function isOurs(name: string): boolean {
+function isOurs(name: string): boolean {
   return name.toLowerCase().startsWith('toolgate/');
 }
 

@@ -18,7 +18,7 @@ export type Pins = ReadonlyMap<string, Pin>;
 const FORMAT = 'toolgate-pins/1';
 
 /** A pin file that cannot be read as one: taken for an empty one, it would let any definition pass. */
-export class PinFault extends Error {
+class PinFault extends Error {
   readonly code = 'bad_pins';
 }
 

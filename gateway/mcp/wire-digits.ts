@@ -134,7 +134,7 @@ export function objectFromWire(value: object): JsonObject {
 }
 
 /** A value for the SDK to write: every `bigint` as raw JSON. What holds none is passed as it is. */
-export function toWire(value: JsonValue): unknown {
+function toWire(value: JsonValue): unknown {
   if (typeof value === 'bigint') return RAW.rawJSON(value.toString());
   if (value === null || typeof value !== 'object' || !holdsBigint(value)) return value;
   if (Array.isArray(value)) return value.map(toWire);

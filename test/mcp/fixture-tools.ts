@@ -169,7 +169,7 @@ function addTalkingTools(server: McpServer): void {
 }
 
 /** Tells progress, where the client asked for it. */
-export async function tellProgress({ mcpReq }: ServerContext, progress: number, total: number): Promise<void> {
+async function tellProgress({ mcpReq }: ServerContext, progress: number, total: number): Promise<void> {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return;
   await mcpReq.notify({ method: 'notifications/progress', params: { progressToken, progress, total } });
