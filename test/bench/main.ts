@@ -2,6 +2,7 @@ import { cpus, loadavg } from 'node:os';
 import { measureCarried } from './carried-cost.ts';
 import { measureCheck } from './check-cost.ts';
 import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
+import { type McpFigures, measureMcp } from './mcp-sessions.ts';
 import { type Started, startScript } from './processes.ts';
 
 /**
@@ -94,8 +95,10 @@ async function main(): Promise<void> {
     const measured = await measure({ bare, gateway });
     const check = measureCheck([1, 20, 10_000]);
     const carried = measureCarried(1_000);
-    if (asJson) process.stdout.write(`${JSON.stringify({ machine: machine(), measured, check, carried }, null, 2)}\n`);
-    else process.stdout.write(render(measured, check, carried));
+    const mcp = await measureMcp();
+    const figures = { machine: machine(), measured, check, carried, mcp };
+    if (asJson) process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
+    else process.stdout.write(`${render(measured, check, carried)}${renderMcp(mcp)}`);
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
   }
@@ -164,6 +167,14 @@ function render(
     `A carried history of ${carried.entries} entries whose prefix is known: ${carried.verifications} signature verified,`,
     `${carried.knownMs.toFixed(1)} ms; unknown: ${carried.unknownMs.toFixed(1)} ms.`,
     noisy ? '\nThe machine was too noisy in this run to tell: rates of one case differ by more than 30 %.' : '',
+    '',
+  ].join('\n');
+}
+
+function renderMcp({ sessions, calls, perSecond, crossTalk, heapMiB }: McpFigures): string {
+  return [
+    `${sessions} MCP sessions, ${calls} calls, client, gateway and server in one process: ${Math.round(perSecond)} calls/s,`,
+    `${crossTalk} answers gone astray; heap in use after each fifth of them: ${heapMiB.join(', ')} MiB.`,
     '',
   ].join('\n');
 }
