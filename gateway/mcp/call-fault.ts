@@ -52,6 +52,9 @@ export function answerOfError(error: unknown, cancelled: boolean): UpstreamAnswe
     }
     return { kind: 'unclear', code: 'connection_lost', why: `the server gave no answer (${error.message})` };
   }
+  if (error instanceof Error && error.message === 'Not connected') {
+    return { kind: 'not_sent', code: 'link_failed', why: 'the connection to the server has ended' };
+  }
   const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
   return NO_CONNECTION.has(codeOf(cause)) ? notSent(cause) : unclear(cause);
 }

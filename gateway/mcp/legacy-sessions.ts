@@ -7,9 +7,10 @@ import { answerLegacy } from './answer-legacy.ts';
 import type { EndpointContext } from './client-call.ts';
 import { makeServer } from './endpoint-server.ts';
 import { EventLog } from './event-log.ts';
+import { allowsMethod } from './methods.ts';
 import type { ServerRegistry } from './server-registry.ts';
 import { makeClaims, renderSessionId, type SessionClaims, verifySessionId } from './session-id.ts';
-import { objectToWire } from './wire-digits.ts';
+import { objectFromWire, objectToWire } from './wire-digits.ts';
 
 /** A session of the older era in this process. */
 interface LegacySession {
@@ -147,6 +148,10 @@ export class LegacySessions {
             server.notification({ method, params: objectToWire(params) }).catch((error: unknown) => this.#note(error));
           })
         : () => undefined;
+    server.fallbackNotificationHandler = async ({ method, params }) => {
+      if (route?.source.kind !== 'mcp' || !allowsMethod(route.methods, method)) return;
+      await registry.get(route).tellServer(claims.id, method, objectFromWire(params ?? {}));
+    };
     const callAs = (now: Caller): void => {
       if (now !== context.caller) context = { ...context, caller: now };
     };

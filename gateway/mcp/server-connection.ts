@@ -134,6 +134,12 @@ export class ServerConnection {
     this.#notices.delete(name);
   }
 
+  /** Passes on what a client says of its own accord, where its session has come to the server at all. */
+  async tellServer(name: string, method: string, params: JsonObject): Promise<void> {
+    const link = await this.#links.peek(name);
+    await link?.client.notification({ method, params: objectToWire(params) });
+  }
+
   /** Tells a client's session what the server says outside of its calls, until the returned function is called. */
   listen(name: string, notice: ServerNotice): () => void {
     const known = this.#notices.get(name) ?? new Set();
@@ -194,6 +200,7 @@ export class ServerConnection {
         (mode) => this.#watch(makeClient(capabilities, mode, onToolsChanged), ''),
       );
       link.client.onclose = () => this.#processEnded(started);
+      if (link.client.transport === undefined) throw new Error('the process ended at once');
       return this.#own(link);
     } catch (error) {
       throw new LinkFault(name, error);

@@ -7,7 +7,7 @@ import type { Environment } from '../config/substitute.ts';
 import type { Gateway } from '../gateway.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { createOriginCheck } from '../http/origin.ts';
-import { fault } from '../http/problems.ts';
+import { fault, renderJson } from '../http/problems.ts';
 import { createEdgeServer, type EdgeServer } from '../http/server.ts';
 import type { EdgeTls } from '../http/server-limits.ts';
 import { McpService } from '../mcp/mcp-service.ts';
@@ -170,11 +170,13 @@ export class Host {
   async #relist(): Promise<void> {
     if (this.#closing) return;
     const { log } = this.#gateway;
-    const before = this.#surface.loaded;
+    const before = this.#surface.whole;
     try {
       const whole = await relistWhole(this.#surface.whole, this.#options.provider);
+      // A server that is asked again and again for what it does not say must not make a new policy each time.
+      if (sameListing(before, whole)) return;
       await this.#swap(whole);
-      if (this.#surface.loaded.policy !== before.policy) log.info('MCP servers list other tools than before');
+      log.info('MCP servers list other tools than before');
     } catch (error) {
       if (!(error instanceof ConfigRefused)) throw error;
       log.error(
@@ -192,6 +194,15 @@ export class Host {
     const { cutOff } = await this.#server.close({ graceMs });
     return cutOff;
   }
+}
+
+/** Whether two catalogues have the same tools, in the same words of their servers. */
+function sameListing(one: WholeConfig, other: WholeConfig): boolean {
+  const textOf = ({ built }: WholeConfig): string =>
+    renderJson(
+      [...built.catalogue.tools.values()].map(({ id, pin }) => [id, pin ?? null, built.listed.get(id) ?? null]),
+    );
+  return textOf(one) === textOf(other);
 }
 
 /** Where a listener is reached. */

@@ -2,6 +2,7 @@ import { cpus, loadavg } from 'node:os';
 import { measureCarried } from './carried-cost.ts';
 import { measureCheck } from './check-cost.ts';
 import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
+import { type McpFigures, measureMcp } from './mcp-sessions.ts';
 import { type Started, startScript } from './processes.ts';
 import { measureReceipts } from './receipt-cost.ts';
 import { ReceiptSource } from './receipt-source.ts';
@@ -117,9 +118,13 @@ async function main(): Promise<void> {
     const carried = measureCarried(1_000);
     const rulebooks = measureRulebook([10, 200, 2_000]);
     const receipts = measureReceipts([1, 10_000]);
-    const all = { machine: machine(), measured, check, carried, receipts, rulebooks };
+    const mcp = await measureMcp();
+    const all = { machine: machine(), measured, check, carried, receipts, rulebooks, mcp };
     if (asJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
-    else process.stdout.write(`${render(measured, check, carried, receipts)}${renderRulebooks(rulebooks)}`);
+    else {
+      const tables = [render(measured, check, carried, receipts), renderRulebooks(rulebooks), renderMcp(mcp)];
+      process.stdout.write(tables.join(''));
+    }
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
   }
@@ -202,6 +207,14 @@ function render(
 function renderRulebooks(rulebooks: ReturnType<typeof measureRulebook>): string {
   const rows = rulebooks.map(({ flows, us }) => `| ${flows} flows of other tools | ${us.toFixed(1)} |`);
   return ['| the rulebook alone, in process | µs CPU |', '|---|---|', ...rows, '', ''].join('\n');
+}
+
+function renderMcp({ sessions, calls, perSecond, crossTalk, heapMiB }: McpFigures): string {
+  return [
+    `${sessions} MCP sessions, ${calls} calls, client, gateway and server in one process: ${Math.round(perSecond)} calls/s,`,
+    `${crossTalk} answers gone astray; heap in use after each fifth of them: ${heapMiB.join(', ')} MiB.`,
+    '',
+  ].join('\n');
 }
 
 function machine(): string {

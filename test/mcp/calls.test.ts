@@ -288,3 +288,77 @@ test('an agent sees and reaches its own tools alone, under descriptions and sche
     { code: -32601 },
   );
 });
+
+test('members of the API come in `_meta`: a carried history gets its entries, a key its first answer again', async () => {
+  let calls = 0;
+  const server = await raw({
+    pages: () => [{ tools: [tool('look', STRICT)] }],
+    handle: ({ result }) => {
+      calls += 1;
+      result({ content: [], structuredContent: { n: calls } });
+    },
+  });
+  const gateway = await start({
+    agents: { desk: {} },
+    routes: [{ name: 'raw', mcp: server.url, agents: ['desk'], tools: [{ name: 'look', writes: false }] }],
+  });
+  const client = await connect(`${gateway.url}/mcp/raw`);
+  const call = (members: object) =>
+    client.callTool({ name: 'look', arguments: {}, _meta: { 'toolgate/call': members } });
+  const carried = await call({ history: { format: 'qls-history/1', entries: [] } });
+  const check = checkOf(carried) as { entry?: { token?: string }; history?: { session?: string }; step?: number };
+  assert.equal(check.step, 0);
+  assert.match(check.entry?.token ?? '', /^[\w-]{86}$/);
+  assert.notEqual(check.history?.session, undefined);
+  const first = await call({ session: 's', idempotency_key: 'k1' });
+  const again = await call({ session: 's', idempotency_key: 'k1' });
+  assert.deepEqual(again.structuredContent, first.structuredContent);
+  assert.equal(again._meta?.['toolgate/replayed'], true);
+  assert.equal(calls, 2);
+  await assert.rejects(call({ sesion: 's' }), { code: -32602 });
+  const api = await gateway.request('POST', '/v1/call', { body: { tool: 'raw/look', arguments: {} } });
+  assert.deepEqual((api.json as { result: unknown }).result, { content: [], structuredContent: { n: 3 } });
+});
+
+test('what an undo binds is read from structured content, and so are origins that name a field', async () => {
+  const server = await raw({
+    pages: () => [
+      {
+        tools: [
+          tool('charge', {
+            inputSchema: { type: 'object', properties: {} },
+            outputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
+          }),
+          tool('refund', { inputSchema: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] } }),
+        ],
+      },
+    ],
+    handle: ({ message, result }) =>
+      result(
+        message.params?.['name'] === 'charge' ? { content: [], structuredContent: { id: 'ch_1' } } : said('refunded'),
+      ),
+  });
+  const gateway = await start({
+    agents: { desk: {} },
+    routes: [
+      {
+        name: 'pay',
+        mcp: server.url,
+        agents: ['desk'],
+        annotations: 'trusted',
+        tools: [
+          { name: 'charge', confirm: 'reasons', undo: { tool: 'refund', with: { id: 'result.id' } } },
+          { name: 'refund', confirm: 'reasons', after: [{ tool: 'charge', bind: { id: 'id' } }] },
+        ],
+      },
+    ],
+  });
+  const client = await connect(`${gateway.url}/mcp/pay`);
+  const call = (name: string, args: object, members: object) =>
+    client.callTool({ name, arguments: { ...args }, _meta: { 'toolgate/call': members } });
+  assert.equal(checkOf(await call('charge', {}, {})).decision, 'allow');
+  const wrong = await call('refund', { id: 'ch_2' }, { origins: { id: 'result:0.id' } });
+  assert.equal(checkOf(wrong).reason, 'order_rule');
+  const bound = await call('refund', { id: 'ch_1' }, { origins: { id: 'result:0.id' } });
+  assert.equal(textOf(bound), 'refunded');
+});

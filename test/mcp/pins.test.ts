@@ -162,7 +162,7 @@ test('a server that says that its tools changed is listed again by itself, and c
   }
   await Promise.race([
     told,
-    pause(10_000).then(() => {
+    pause(10_000, undefined, { ref: false }).then(() => {
       throw new Error('the client was told nothing');
     }),
   ]);
