@@ -15,8 +15,15 @@ export interface TestPostgres {
   close(): Promise<void>;
 }
 
-/** Starts a server. Resolves with the reason as a text where none can be had here. */
-export async function startPostgres(): Promise<TestPostgres | string> {
+/**
+ * Starts a server. Resolves with the reason as a text where none can be had here. Only a `durable` one of our own syncs
+ * to the disk.
+ */
+export async function startPostgres({
+  durable = false,
+}: {
+  readonly durable?: boolean;
+} = {}): Promise<TestPostgres | string> {
   const given = process.env['DATABASE_URL'];
   if (given !== undefined && given !== '') return onServer(given);
   const dir = await mkdtemp(join(tmpdir(), 'toolgate-pg-'));
@@ -31,8 +38,15 @@ export async function startPostgres(): Promise<TestPostgres | string> {
     password: 'postgres',
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ['--no-sync', '--encoding=UTF8', '--locale=C'],
-    // A test kills clients and the server, never the machine: nothing here needs to reach the disk.
-    postgresFlags: ['-c', 'fsync=off', '-c', 'max_connections=200', '-c', 'listen_addresses=127.0.0.1'],
+    // A test kills clients and the server, never the machine: nothing of it needs to reach the disk.
+    postgresFlags: [
+      '-c',
+      `fsync=${durable ? 'on' : 'off'}`,
+      '-c',
+      'max_connections=200',
+      '-c',
+      'listen_addresses=127.0.0.1',
+    ],
     onLog: (message) => messages.push(message),
     onError: (message) => messages.push(String(message)),
   });

@@ -1,6 +1,7 @@
 import { cpus, loadavg } from 'node:os';
 import { measureCarried } from './carried-cost.ts';
 import { measureCheck } from './check-cost.ts';
+import { type ClaimRate, measureClaims } from './claim-rate.ts';
 import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
 import { type McpFigures, measureMcp } from './mcp-sessions.ts';
 import { type Started, startScript } from './processes.ts';
@@ -119,11 +120,12 @@ async function main(): Promise<void> {
     const rulebooks = measureRulebook([10, 200, 2_000]);
     const receipts = measureReceipts([1, 10_000]);
     const mcp = await measureMcp();
-    const all = { machine: machine(), measured, check, carried, receipts, rulebooks, mcp };
+    const claims = await measureClaims(seconds);
+    const all = { machine: machine(), measured, check, carried, receipts, claims, rulebooks, mcp };
     if (asJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
     else {
-      const tables = [render(measured, check, carried, receipts), renderRulebooks(rulebooks), renderMcp(mcp)];
-      process.stdout.write(tables.join(''));
+      const tables = [render(measured, check, carried, receipts), renderClaims(claims), renderRulebooks(rulebooks)];
+      process.stdout.write([...tables, renderMcp(mcp)].join(''));
     }
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
@@ -202,6 +204,16 @@ function render(
     noisy ? '\nThe machine was too noisy in this run to tell: rates of one case differ by more than 30 %.' : '',
     '',
   ].join('\n');
+}
+
+function renderClaims(claims: readonly (ClaimRate | string)[]): string {
+  const rows = claims.map((rate) =>
+    typeof rate === 'string'
+      ? `| ${rate} | | | |`
+      : `| ${rate.store} | ${Math.round(rate.single)} | ${Math.round(rate.grouped)} | ${(rate.grouped / rate.single).toFixed(1)} |`,
+  );
+  const head = ['| durable claims/s | one caller, single commits | 64 callers, grouped | ratio |', '|---|---|---|---|'];
+  return [...head, ...rows, '', ''].join('\n');
 }
 
 function renderRulebooks(rulebooks: ReturnType<typeof measureRulebook>): string {
