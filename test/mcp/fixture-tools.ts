@@ -6,6 +6,7 @@ import {
   ResourceTemplate,
   type ServerContext,
 } from '@modelcontextprotocol/server';
+import { canonicalize } from '../../receipts/canonical.ts';
 
 /** A red pixel, and a moment of silence. */
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
@@ -221,7 +222,7 @@ function addAskingTools(server: McpServer): void {
     { description: 'asks a model', inputSchema: fromJsonSchema(prompt), annotations: READS },
     (args, { mcpReq }) => {
       const answer = mcpReq.inputResponses?.['sample'];
-      if (answer !== undefined) return text(`LLM response: ${JSON.stringify(answer)}`);
+      if (answer !== undefined) return text(`LLM response: ${canonicalize(answer as never)}`);
       const asked = {
         role: 'user' as const,
         content: { type: 'text' as const, text: String((args as Args)['prompt']) },
