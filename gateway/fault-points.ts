@@ -1,5 +1,5 @@
 /** Where a test may end the process, to see that what is stored then ends right. */
-export const FAULT_POINTS = [
+const FAULT_POINTS = [
   'after-claim',
   'after-sending',
   'after-answer',
@@ -11,10 +11,10 @@ export const FAULT_POINTS = [
 export type FaultPoint = (typeof FAULT_POINTS)[number];
 
 /** The environment variable that arms one: `TOOLGATE_FAULT=after-claim`, or `after-claim:3` for the third time it is met. */
-export const FAULT_VARIABLE = 'TOOLGATE_FAULT';
+const FAULT_VARIABLE = 'TOOLGATE_FAULT';
 
 /** A gateway for production was told to end itself somewhere. */
-export class FaultPointRefused extends Error {
+class FaultPointRefused extends Error {
   readonly code = 'fault_point_refused';
 }
 

@@ -10,7 +10,7 @@ import type { RulePart } from './load/conditions.ts';
 import type { FailedWhen } from './load/failed-when.ts';
 
 /** What the MCP endpoints know of the routes of a config. */
-export interface McpPart {
+interface McpPart {
   /** Tools as their MCP servers list them, by pair. */
   readonly listed: ReadonlyMap<string, JsonObject>;
   /** Every route, by server name. */

@@ -56,6 +56,7 @@ export async function startPostgres(): Promise<TestPostgres | string> {
 
 function onServer(url: string): TestPostgres {
   const names: string[] = [];
+  let made = 0;
   const admin = async (sql: string): Promise<void> => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -67,12 +68,14 @@ function onServer(url: string): TestPostgres {
   };
   return {
     database: async () => {
-      const name = `toolgate_test_${process.pid}_${names.length}`;
+      // Named before anything is waited for: tests that run side by side each get their own.
+      made += 1;
+      const name = `toolgate_test_${process.pid}_${made}`;
       await admin(`CREATE DATABASE ${name}`);
       names.push(name);
-      const made = new URL(url);
-      made.pathname = `/${name}`;
-      return made.href;
+      const place = new URL(url);
+      place.pathname = `/${name}`;
+      return place.href;
     },
     close: async () => {
       for (const name of names) await admin(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);

@@ -6,6 +6,7 @@ import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
 import { parseIdempotencyKey, readCallHeaders } from '../http/call-headers.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
+import { readTraceparent } from '../http/trace-context.ts';
 import {
   type ApiBindings,
   ApiProblem,
@@ -106,6 +107,7 @@ async function readRequest(
     wantEntry: true,
     gone: () => env.exchange.gone,
     passedHeaders: [],
+    ...readTraceparent(env.exchange),
   };
 }
 

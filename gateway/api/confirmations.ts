@@ -16,15 +16,13 @@ import {
 const MOST_LISTED = 500;
 const STATES: ReadonlySet<string> = new Set<ConfirmationState>(['pending', 'approved', 'denied', 'spent']);
 
-/** `GET /v1/confirmations?state=pending`: what waits for a person, newest last. For approvers. */
+/** `GET /v1/confirmations?state=pending`: what waits for a person, newest last, or what was decided, newest first. For approvers. */
 export async function getConfirmations(env: ApiBindings): Promise<Response> {
   requireApprover(env);
   const state = new URLSearchParams(env.exchange.query).get('state') ?? 'pending';
   if (!isState(state)) throw badMember('state', 'must be pending, approved, denied or spent');
-  const records = await env.gateway.store.listConfirmations(state, MOST_LISTED);
-  const now = env.gateway.now();
-  const live = records.filter((record) => record.mode === 'held' && (state !== 'pending' || record.expiresMs > now));
-  return jsonAnswer({ confirmations: live.map(renderRecord) });
+  const records = await env.gateway.store.listConfirmations(state, env.gateway.now(), MOST_LISTED);
+  return jsonAnswer({ confirmations: records.map(renderRecord) });
 }
 
 /** `GET /v1/confirmations/{id}`: one confirmation, with what a person must see. For approvers. */

@@ -104,7 +104,7 @@ interface UndoEvent extends CallNames {
 }
 
 /** A run began to be undone, was undone as far as it can be, or ended. */
-export interface RunEvent extends CallNames {
+interface RunEvent extends CallNames {
   readonly event: 'run';
   readonly act: 'fail' | 'end' | 'compensated' | 'needs_person';
   /** Why it failed: a reason code, or that it was asked for. */

@@ -6,7 +6,10 @@ import type { ToolSettings } from './tool-settings.ts';
 /** The catalogue for people, as a table, or for scripts, as JSON: what `toolgate tools` prints. Ends with a line break. */
 export function renderTools(built: BuiltCatalogue, options: { readonly json: boolean }): string {
   const tools = [...built.catalogue.tools.values()].map((tool) => describeTool(tool, built.settings.get(tool.id)));
-  if (options.json) return `${JSON.stringify({ tools }, jsonSafe, 2)}\n`;
+  const refused = refusedOf(built);
+  if (options.json) {
+    return `${JSON.stringify({ tools, ...(refused.length === 0 ? {} : { refused }) }, jsonSafe, 2)}\n`;
+  }
   const rows = tools.map((tool) => [
     tool.tool,
     tool.request ?? '-',
@@ -15,7 +18,32 @@ export function renderTools(built: BuiltCatalogue, options: { readonly json: boo
     tool.agents.join(' '),
     tool.notes.join(', '),
   ]);
-  return renderTable([['tool', 'request', 'effect', 'arguments', 'agents', 'notes'], ...rows]);
+  return renderTable([
+    ['tool', 'request', 'effect', 'arguments', 'agents', 'notes'],
+    ...rows,
+    ...refused.map(refusedRow),
+  ]);
+}
+
+/** An operation of a document that is no tool. */
+interface RefusedLine {
+  readonly tool: string;
+  readonly request: string;
+  readonly refused: string;
+}
+
+function refusedOf({ routes }: BuiltCatalogue): readonly RefusedLine[] {
+  return routes.flatMap(({ name: route, document }) =>
+    (document?.api.refused ?? []).map(({ name, method, pathTemplate, reason }) => ({
+      tool: `${route}/${name}`,
+      request: `${method} ${pathTemplate}`.trim(),
+      refused: reason,
+    })),
+  );
+}
+
+function refusedRow({ tool, request, refused }: RefusedLine): readonly string[] {
+  return [tool, request, `refused: ${refused}`];
 }
 
 interface ToolLine {

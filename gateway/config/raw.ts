@@ -114,7 +114,7 @@ export interface RawRoute {
   readonly idempotency?: 'required' | 'optional';
 }
 
-export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface RawHttpCall {
   readonly name: string;

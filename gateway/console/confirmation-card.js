@@ -93,7 +93,7 @@ function argumentsOf(values) {
           'dd',
           {},
           node,
-          element('p', { class: 'origin' }, originInWords(origin), ' ', element('code', {}, shownText(origin))),
+          element('p', { class: 'origin' }, originInWords(origin), ' (', element('code', {}, shownText(origin)), ')'),
         ),
       ),
     ),
@@ -210,6 +210,7 @@ function durationText(seconds) {
   const first = parts.findIndex(([count]) => count > 0);
   return parts
     .slice(first, first + 2)
+    .filter(([count]) => count > 0)
     .map(([count, unit]) => `${count} ${unit}`)
     .join(' ');
 }

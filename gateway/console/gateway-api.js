@@ -7,10 +7,16 @@ export class ConsoleFault extends Error {
   }
 }
 
+/** What is said in the gateway's stead where its own sentence is for programs. */
+const IN_WORDS = {
+  'urn:toolgate:no_credential':
+    'The gateway does not know this key. Check that you pasted all of it; a new one comes from whoever runs the gateway.',
+  'urn:toolgate:wrong_role':
+    "This key is an agent's or an app's, and only an approver's key decides. Whoever runs the gateway lists approvers under `approvers` in gateway.yaml.",
+};
+
 /** What to do, by the status of the answer; the gateway's own sentence stands before it. */
 const WHAT_TO_DO = {
-  401: 'Check that you pasted the whole key, and that it is yours; a new one comes from whoever runs the gateway.',
-  403: 'Use the key of an approver. Whoever runs the gateway lists approvers under `approvers` in gateway.yaml.',
   404: 'It may be past its keeping. Look at the lists for what there is.',
   409: 'Look at how it stands now, below or in the lists.',
   503: 'Nothing was recorded. Try again in a moment.',
@@ -86,7 +92,8 @@ export class GatewayApi {
 }
 
 function faultOf(status, answer) {
-  const { title, detail } = typeof answer === 'object' && answer !== null ? answer : {};
+  const { type, title, detail } = typeof answer === 'object' && answer !== null ? answer : {};
+  if (Object.hasOwn(IN_WORDS, type)) return IN_WORDS[type];
   const what = typeof title === 'string' ? title : `The gateway answered ${status}`;
   const why = typeof detail === 'string' ? `: ${detail}` : '';
   return `${what}${why}. ${WHAT_TO_DO[status] ?? 'Try again; if it stays, ask whoever runs the gateway.'}`;

@@ -43,7 +43,7 @@ function outcomeCard(outcome, context) {
       ...(undoes === undefined ? [] : [['Undoes', `step ${undoes}`]]),
       ['Sent', timeOf(created)],
       ...(why === undefined ? [] : [['Why unknown', shownText(why)]]),
-      ...(key === undefined ? [] : [['Idempotency key sent', element('code', {}, shownText(key))]]),
+      ...(key === undefined ? [] : [['Key sent', element('code', {}, shownText(key))]]),
     ]),
     settleForm(context, {
       path: `/v1/outcomes/${encodeURIComponent(id)}/settle`,
@@ -99,7 +99,7 @@ export function settleForm({ api, say, fail }, { path, choices, after }) {
     }
   }
 
-  const label = element('label', { for: reason.id }, 'How you know (needed)');
+  const label = element('label', { for: reason.id }, 'How you know, or why (needed)');
   form.append(label, reason, hint, element('div', { class: 'buttons' }, ...buttons));
   return form;
 }

@@ -47,6 +47,8 @@ export function shownText(text, laidOut = false) {
   const shown = element('bdi', { class: 'text' });
   let plain = '';
   let marks = 0;
+  /** The hidden character that came last, and how often in a row. */
+  let run;
   const flush = () => {
     if (plain !== '') shown.append(plain);
     plain = '';
@@ -58,7 +60,13 @@ export function shownText(text, laidOut = false) {
       continue;
     }
     flush();
-    shown.append(hiddenChar(char));
+    if (run?.char === char && shown.lastChild === run.node) {
+      run.times += 1;
+      run.node.textContent = `${nameOf(char)} \u00d7${run.times}`;
+      continue;
+    }
+    run = { char, node: hiddenChar(char), times: 1 };
+    shown.append(run.node);
     // A line of the value is a line on the screen; the mark says that it is the value's own.
     if (char === '\n') shown.append('\n');
   }

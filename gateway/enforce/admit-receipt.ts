@@ -32,7 +32,7 @@ export type Admitted = Allowed | EnforceAnswer;
 const MAX_ATTEMPTS = 8;
 
 /** The value that a request brings as its receipt: apart from the call, or as the carried history of a receipt route. */
-export function receiptOf(read: ReadCall): ReadCall['request']['receipt'] {
+function receiptOf(read: ReadCall): ReadCall['request']['receipt'] {
   return read.request.receipt ?? read.request.members.history;
 }
 

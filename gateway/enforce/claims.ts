@@ -17,14 +17,14 @@ export function isResendSafe(tool: Tool): boolean {
 }
 
 /** The key sent upstream: nobody can guess another caller's (docs/security-model.md, "Idempotency at the backend"). */
-export function upstreamKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, { agent, link }: Place): string {
+function upstreamKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, { agent, link }: Place): string {
   const { tenant } = read.loaded;
   const own = read.request.members.idempotencyKey ?? link;
   return gateway.keyed(canonicalize([tenant, read.request.caller.name, agent, tool.id, own]));
 }
 
 /** The key of an undo, the same at every try: from the step that it undoes, and which undo of it this is. */
-export function undoKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, agent: string, undoneLink: string): string {
+function undoKeyOf(gateway: Gateway, read: ReadCall, tool: Tool, agent: string, undoneLink: string): string {
   const { tenant } = read.loaded;
   const round = read.request.undoRound ?? 1;
   const named = [tenant, read.request.caller.name, agent, tool.id, undoneLink, round === 1 ? 'undo' : `undo/${round}`];

@@ -33,7 +33,7 @@ export async function presentedConfirmation(
 }
 
 /** A held confirmation that an approver said yes to; `undefined` while, or where, none did. */
-export function approvedConfirmation(record: ConfirmationRecord): Confirmation | undefined {
+function approvedConfirmation(record: ConfirmationRecord): Confirmation | undefined {
   const approved = record.mode === 'held' && (record.state === 'approved' || record.state === 'spent');
   return approved ? toConfirmation(record) : undefined;
 }

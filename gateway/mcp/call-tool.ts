@@ -4,6 +4,7 @@ import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, ToolCheck } from '../exchange.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
+import { parseTraceparent } from '../http/trace-context.ts';
 import { type ClientRequest, type EndpointContext, metaOf, relayOf } from './client-call.ts';
 import { errorOfProblem, renderForwarded, renderHeld, renderReceipt, renderReplay } from './render-result.ts';
 import { pairOf } from './tool-names.ts';
@@ -52,7 +53,6 @@ async function enforceCall(
   const given = readMembers(meta);
   const named = withOwn(context, given.members, confirmation);
   const server = tool.includes('/') ? tool.slice(0, tool.indexOf('/')) : '';
-  const traceparent = typeof meta['traceparent'] === 'string' ? meta['traceparent'] : undefined;
   const sent: EnforceRequest = {
     caller,
     tool,
@@ -65,7 +65,7 @@ async function enforceCall(
     wantEntry: named.history !== undefined,
     gone: () => request.cancelled,
     passedHeaders: [],
-    ...(traceparent === undefined ? {} : { traceparent }),
+    ...parseTraceparent(meta['traceparent']),
     relay: relayOf(context, request),
   };
   const isMcp = gateway.loaded.mcp.routes.get(server)?.source.kind === 'mcp';

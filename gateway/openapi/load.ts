@@ -52,6 +52,7 @@ export async function loadApiFiles(path: string, limits: LoadLimits = DEFAULT_LI
     sources.set(file, digestOf(bytes));
     const value = parseBytes(bytes, file);
     files.set(uri, value);
+    if (!mayLeadOut(bytes)) continue;
     for (const reference of fileReferences(value)) {
       const target = await localFile(reference, uri, folder);
       if (target !== undefined) queue.push(target);
@@ -137,16 +138,14 @@ const MAX_DEPTH = 256;
 
 /** No schema is nested so deep by anybody who means well, and everything that reads it would have to be ready for it. */
 function checkDepth(root: JsonValue, file: string): JsonValue {
-  let level: readonly JsonValue[] = [root];
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) {
-      throw new ApiError('api_invalid', `\`${file}\` is nested more than ${MAX_DEPTH} deep`);
+  let level: object[] = typeof root === 'object' && root !== null ? [root] : [];
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) throw new ApiError('api_invalid', `\`${file}\` is nested more than ${MAX_DEPTH} deep`);
+    const next: object[] = [];
+    for (const value of level) {
+      for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) next.push(child);
     }
-    level = level.flatMap((value) =>
-      typeof value === 'object' && value !== null
-        ? Object.values(value).filter((child: JsonValue) => typeof child === 'object' && child !== null)
-        : [],
-    );
+    level = next;
   }
   return root;
 }
@@ -162,6 +161,24 @@ function toJson(value: unknown, depth: number): JsonValue {
   if (typeof value !== 'object') throw new TypeError('holds a value that JSON has no form for');
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toJson(item, depth + 1)]));
 }
+
+/**
+ * Whether some `$ref` of a text does not begin with `#`, as it stands there; most documents are one file and need no second
+ * walk. One that is written with escapes is not seen, and stays unresolved.
+ */
+function mayLeadOut(bytes: Uint8Array): boolean {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  for (let at = text.indexOf('$ref'); at >= 0; at = text.indexOf('$ref', at + 4)) {
+    let next = at + 4;
+    while (BETWEEN.has(text[next] ?? 0)) next += 1;
+    if (text[next] !== HASH) return true;
+  }
+  return false;
+}
+
+const HASH = 0x23;
+/** What stands between `$ref` and its reference: quotes, a colon, white space. */
+const BETWEEN: ReadonlySet<number> = new Set([...'"\': \t\r\n'].map((char) => char.charCodeAt(0)));
 
 /** The file parts of every reference in a document. */
 function fileReferences(root: JsonValue): Set<string> {

@@ -34,6 +34,8 @@ async function readRoute(route: RouteConfig, positionOf: PositionOf, options: Pr
   const path = ['routes', route.index, 'openapi'];
   const { source } = route;
   if (source.kind !== 'openapi') throw new TypeError(`\`${route.name}\` has no document`);
+  // Told where the configuration is read; a stranger is sent neither a request nor the operator's headers.
+  if (isForeign(route, source)) return { tools: [], complete: false, problems: [] };
   try {
     const document = await readDocument(route, source, options.known ?? []);
     const { api } = document;
@@ -50,13 +52,17 @@ async function readRoute(route: RouteConfig, positionOf: PositionOf, options: Pr
   }
 }
 
+function isForeign({ upstream = '' }: RouteConfig, { document }: OpenApiKind): boolean {
+  return 'url' in document && URL.parse(document.url)?.origin !== URL.parse(upstream)?.origin;
+}
+
 async function readDocument(
   route: RouteConfig,
   source: OpenApiKind,
   known: readonly RouteDocument[],
 ): Promise<RouteDocument> {
   const selection = selectionOf(route, source);
-  const key = JSON.stringify([source.document, selection, [...(selection.withoutHeaders ?? [])]]);
+  const key = JSON.stringify([source.document, route.upstream, selection, [...(selection.withoutHeaders ?? [])]]);
   const before = known.find((document) => document.key === key);
   if (before !== undefined && (await stillStands(before, source))) return before;
   const files = await readFiles(route, source);
@@ -106,7 +112,7 @@ function tellOperations(route: RouteConfig, source: OpenApiKind, api: Api, path:
   const unmet = new Set(api.unmet);
   const tell = (pattern: string, at: ConfigPath): void => {
     if (!unmet.has(pattern)) return;
-    const isPattern = isGlob(pattern) || pattern.startsWith('tag:') || pattern.includes('/');
+    const isPattern = isGlob(pattern) || pattern.startsWith('tag:') || /^\/|\s\//.test(pattern);
     if (isPattern) log.warning('meets_no_tool', at, `no operation of \`${route.name}\` is met by \`${pattern}\``);
     else {
       const near = suggest(pattern, names.slice(0, 2_000));

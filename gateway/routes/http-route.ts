@@ -11,6 +11,7 @@ import { type CallHeaders, readCallHeaders } from '../http/call-headers.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { headerValues, pickHeaders } from '../http/headers.ts';
 import { fault } from '../http/problems.ts';
+import { readTraceparent } from '../http/trace-context.ts';
 import { forwardedHeaders } from '../http/upstream-headers.ts';
 import type { HttpOperations, RoutedTool } from './http-operations.ts';
 import { readRequestBody } from './request-body.ts';
@@ -129,7 +130,6 @@ export class HttpRoute implements Route {
         fault('bad_member', 'this route checks each call itself and takes no receipt; leave `Toolgate-Receipt` out'),
       );
     }
-    const traceparent = exchange.header('traceparent');
     const answer: EnforceAnswer = await enforce(gateway, {
       caller: call.caller,
       tool: call.tool,
@@ -144,7 +144,7 @@ export class HttpRoute implements Route {
       wantEntry,
       gone: () => exchange.gone,
       passedHeaders: this.#passedHeaders(exchange),
-      ...(traceparent === undefined ? {} : { traceparent }),
+      ...readTraceparent(exchange),
     });
     await writeRouteAnswer(exchange, answer, this.#route.timeoutMs);
   }

@@ -128,7 +128,7 @@ export function needsWord({ why }: LeftStep): boolean {
 }
 
 /** Why a write is named among what is left. */
-export const NO_UNDO = 'its tool says nothing about undoing it';
+const NO_UNDO = 'its tool says nothing about undoing it';
 const NO_TOOL = 'its tool is no longer in the catalogue';
 
 /** What undoing a run comes to, from its entries; the engine goes through the rows highest step first. */

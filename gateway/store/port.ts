@@ -46,7 +46,8 @@ export interface Store {
   findConfirmation(id: string): Promise<ConfirmationRecord | undefined>;
   /** The newest live confirmation that was asked for the same call in the session. */
   findConfirmationOfCall(sid: string, callDigest: string): Promise<ConfirmationRecord | undefined>;
-  listConfirmations(state: ConfirmationState, limit: number): Promise<readonly ConfirmationRecord[]>;
+  /** Held confirmations in a state, at most `limit`: pending ones that are not expired, oldest first; others newest first. */
+  listConfirmations(state: ConfirmationState, nowMs: number, limit: number): Promise<readonly ConfirmationRecord[]>;
 
   /** Receipts that were admitted of a session's steps up to one, highest step first, at most `limit`. */
   findReceipts(
@@ -295,7 +296,7 @@ export interface ConfirmationRecord {
   readonly decidedAtMs?: number;
 }
 
-export interface ReceiptKey {
+interface ReceiptKey {
   readonly issuer: string;
   readonly caller: string;
   readonly session: string;

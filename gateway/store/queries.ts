@@ -121,7 +121,8 @@ function makeQueries(dialect: Dialect): Record<QueryName, Query> {
       sealed: SEALED_CONFIRMATION,
     },
     listConfirmations: {
-      sql: `SELECT ${CONFIRMATION} FROM confirmations WHERE state = ?1 ORDER BY created_at_ms, ${n} LIMIT ?2`,
+      sql: `SELECT ${CONFIRMATION} FROM confirmations WHERE state = ?1 AND mode = 'held' AND (state <> 'pending' OR expires_ms > ?2)
+        ORDER BY CASE WHEN state = 'pending' THEN created_at_ms ELSE -coalesce(decided_at_ms, created_at_ms) END, ${n} LIMIT ?3`,
       sealed: SEALED_CONFIRMATION,
     },
     findReceipts: {

@@ -100,8 +100,12 @@ export abstract class StoreReads implements Store {
     return one(await this.rows('findConfirmationOfCall', [sid, callDigest]), read.confirmationOf);
   }
 
-  async listConfirmations(state: ConfirmationState, limit: number): Promise<readonly ConfirmationRecord[]> {
-    return (await this.rows('listConfirmations', [state, limit])).map(read.confirmationOf);
+  async listConfirmations(
+    state: ConfirmationState,
+    nowMs: number,
+    limit: number,
+  ): Promise<readonly ConfirmationRecord[]> {
+    return (await this.rows('listConfirmations', [state, nowMs, limit])).map(read.confirmationOf);
   }
 
   async findReceipts(

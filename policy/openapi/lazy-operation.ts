@@ -1,11 +1,11 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
 import { isObject, member } from '../schema/dialect.ts';
-import type { SchemaDocument, Scope } from '../schema/document.ts';
-import { TEXT_KIND, type ValueKind } from '../schema/kinds.ts';
+import type { SchemaDocument } from '../schema/document.ts';
 import type { ApiOperation } from './api.ts';
-import { type BodySource, compileBody, flatBody, readFields } from './body.ts';
-import type { FormField, OperationBody, Parameter } from './operation.ts';
+import { type BodySource, compileBody, flatBody } from './body.ts';
+import { LazyBody, LazyParameter, type PlacedBody } from './lazy-parts.ts';
+import type { OperationBody, Parameter } from './operation.ts';
 import type { ParameterSource } from './parameters.ts';
 import { readResult } from './result.ts';
 import type { Selectable } from './selection.ts';
@@ -142,17 +142,6 @@ function nameArguments(parameters: readonly ParameterSource[]): [string, Paramet
   });
 }
 
-/** A body with where its members stand among the arguments. */
-interface PlacedBody {
-  readonly source: BodySource;
-  /** The argument that holds the whole body. */
-  readonly argument: string | undefined;
-  /** Members at the top: an object schema to merge in, or one to apply beside. */
-  readonly flat: { readonly schema: JsonObject; readonly scope: Scope } | undefined;
-  readonly names: readonly string[];
-  readonly alone: CompiledSchema;
-}
-
 function placeBody(document: SchemaDocument, source: BodySource, taken: ReadonlySet<string>): PlacedBody {
   const alone = compileBody(document, source);
   const flat = flatBody(document, source);
@@ -205,54 +194,3 @@ function addBody(
     schema['allOf'] = [source.schema];
   }
 }
-
-class LazyParameter implements Parameter {
-  readonly name: string;
-  readonly argument: string;
-  readonly place: Parameter['place'];
-  readonly style: Parameter['style'];
-  readonly explode: boolean;
-  readonly required: boolean;
-  readonly #input: CompiledSchema;
-  #kind: ValueKind | undefined;
-
-  constructor(argument: string, source: ParameterSource, input: CompiledSchema) {
-    this.name = source.name;
-    this.argument = argument;
-    this.place = source.place;
-    this.style = source.style;
-    this.explode = source.explode;
-    this.required = source.required;
-    this.#input = input;
-  }
-
-  get kind(): ValueKind {
-    this.#kind ??= this.#input.kindOf(this.argument) ?? TEXT_KIND;
-    return this.#kind;
-  }
-}
-
-class LazyBody implements OperationBody {
-  readonly format: OperationBody['format'];
-  readonly contentType: string;
-  readonly required: boolean;
-  readonly argument: string | undefined;
-  readonly #placed: PlacedBody;
-  #fields: ReadonlyMap<string, FormField> | undefined;
-
-  constructor(placed: PlacedBody) {
-    this.format = placed.source.format;
-    this.contentType = placed.source.contentType;
-    this.required = placed.source.required;
-    this.argument = placed.argument;
-    this.#placed = placed;
-  }
-
-  get fields(): ReadonlyMap<string, FormField> {
-    if (this.format === 'json') return NO_FIELDS;
-    this.#fields ??= readFields(this.#placed.source, this.#placed.alone, this.#placed.names);
-    return this.#fields;
-  }
-}
-
-const NO_FIELDS: ReadonlyMap<string, FormField> = new Map();

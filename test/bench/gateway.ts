@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { createLog } from '../../gateway/log.ts';
 import { runGateway } from '../../gateway/serve/run-gateway.ts';
+import { BENCH_ISSUER, BENCH_PUBLIC_KEY } from './receipt-source.ts';
 
 /** The gateway of the benchmark, as a process of its own: prints its port. */
 const upstream = process.argv[2] ?? '';
@@ -18,7 +19,10 @@ writeFileSync(
     listen: '127.0.0.1:0',
     tenant: 'bench',
     audience: 'bench',
-    keys: { signing: './gateway.pem' },
+    keys: {
+      signing: './gateway.pem',
+      issuers: [{ id: BENCH_ISSUER, public_key: BENCH_PUBLIC_KEY, agents: ['desk'], tools: ['shop/put_order'] }],
+    },
     store: './toolgate.db',
     audit: { file: './audit.jsonl' },
     sessions: { max: 1_000_000 },

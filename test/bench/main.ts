@@ -4,6 +4,9 @@ import { measureCheck } from './check-cost.ts';
 import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
 import { type McpFigures, measureMcp } from './mcp-sessions.ts';
 import { type Started, startScript } from './processes.ts';
+import { measureReceipts } from './receipt-cost.ts';
+import { ReceiptSource } from './receipt-source.ts';
+import { measureRulebook } from './rulebook-cost.ts';
 
 /**
  * `npm run bench`: what the gateway costs, as ratios to the bare forwarder in the same run on the same machine. Rounds are
@@ -33,7 +36,17 @@ function http(method: string, path: string, headers: readonly string[], body?: s
 }
 
 const SEARCH = JSON.stringify({ note: 'x'.repeat(560), order_id: '4411' });
-const PUT = JSON.stringify({ note: 'a note', order_id: '4411' });
+const PUT_ARGUMENTS = { note: 'a note', order_id: '4411' };
+const PUT = JSON.stringify(PUT_ARGUMENTS);
+
+const sources = new Map<number, ReceiptSource>();
+
+/** A receipt that was never sent, of the connection's own session. */
+function nextReceipt(connection: number): string {
+  const source = sources.get(connection) ?? new ReceiptSource(`c-${connection}`, PUT_ARGUMENTS);
+  sources.set(connection, source);
+  return Buffer.from(JSON.stringify(source.next())).toString('base64url');
+}
 
 const CASES: readonly Case[] = [
   {
@@ -70,6 +83,14 @@ const CASES: readonly Case[] = [
       ),
     expect: '200',
   },
+  {
+    name: 'write with a receipt, claim durable (FULL)',
+    goal: '≥ 35 % of bare',
+    target: 'gateway',
+    request: (connection) =>
+      http('POST', '/shop/orders', ['toolgate-agent: desk', `toolgate-receipt: ${nextReceipt(connection)}`], PUT),
+    expect: '200',
+  },
 ];
 
 type Round = LoadResult & { readonly cpuUs: number };
@@ -95,10 +116,15 @@ async function main(): Promise<void> {
     const measured = await measure({ bare, gateway });
     const check = measureCheck([1, 20, 10_000]);
     const carried = measureCarried(1_000);
+    const rulebooks = measureRulebook([10, 200, 2_000]);
+    const receipts = measureReceipts([1, 10_000]);
     const mcp = await measureMcp();
-    const figures = { machine: machine(), measured, check, carried, mcp };
-    if (asJson) process.stdout.write(`${JSON.stringify(figures, null, 2)}\n`);
-    else process.stdout.write(`${render(measured, check, carried)}${renderMcp(mcp)}`);
+    const all = { machine: machine(), measured, check, carried, receipts, rulebooks, mcp };
+    if (asJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
+    else
+      process.stdout.write(
+        `${render(measured, check, carried, receipts)}${renderRulebooks(rulebooks)}${renderMcp(mcp)}`,
+      );
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
   }
@@ -138,6 +164,7 @@ function render(
   measured: readonly Measured[],
   check: ReturnType<typeof measureCheck>,
   carried: ReturnType<typeof measureCarried>,
+  receipts: ReturnType<typeof measureReceipts>,
 ): string {
   const rows = measured.map((row) =>
     [
@@ -164,6 +191,12 @@ function render(
     '|---|---|---|',
     ...check.map(({ entries, us }) => `| held history of ${entries} entries | ${us.toFixed(1)} | ≤ 15 |`),
     '',
+    '| a cut receipt, read and verified, nothing known | bytes | µs | goal |',
+    '|---|---|---|---|',
+    ...receipts.map(
+      ({ entries, bytes, us }) => `| of a history of ${entries} entries | ${bytes} | ${us.toFixed(0)} | the same |`,
+    ),
+    '',
     `A carried history of ${carried.entries} entries whose prefix is known: ${carried.verifications} signature verified,`,
     `${carried.knownMs.toFixed(1)} ms; unknown: ${carried.unknownMs.toFixed(1)} ms.`,
     noisy ? '\nThe machine was too noisy in this run to tell: rates of one case differ by more than 30 %.' : '',
@@ -177,6 +210,11 @@ function renderMcp({ sessions, calls, perSecond, crossTalk, heapMiB }: McpFigure
     `${crossTalk} answers gone astray; heap in use after each fifth of them: ${heapMiB.join(', ')} MiB.`,
     '',
   ].join('\n');
+}
+
+function renderRulebooks(rulebooks: ReturnType<typeof measureRulebook>): string {
+  const rows = rulebooks.map(({ flows, us }) => `| ${flows} flows of other tools | ${us.toFixed(1)} |`);
+  return ['| the rulebook alone, in process | µs CPU |', '|---|---|', ...rows, '', ''].join('\n');
 }
 
 function machine(): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
-import { type Answer, type Called, KEYS, startWorld, type World } from '../e2e/world.ts';
+import { type Answer, type Called, KEYS, shopWorld, startWorld, type World } from '../e2e/world.ts';
 import { cardOf, giveKey, NO_BROWSER, openTab, readText, seenText, startBrowser, type Tab } from './browser.ts';
 
 type Json = Record<string, unknown>;
@@ -62,8 +62,8 @@ describe('the approvers page', { skip: NO_BROWSER }, () => {
     for (const part of ['shop/charge_card', 'billing', 'billing-bot', 'shown, step', 'r-shown', 'Expires in']) {
       assert.ok(text.includes(part), `${part} in ${text}`);
     }
-    assert.match(text, /order_id 4411 text from the result of step 0 result:0\.order_id/);
-    assert.match(text, /amount 40 number from the model; nobody else vouches for it model/);
+    assert.match(text, /order_id 4411 text from the result of step 0 \(result:0\.order_id\)/);
+    assert.match(text, /amount 40 number from the model; nobody else vouches for it \(model\)/);
     assert.match(text, /a person must approve values that no trusted source gave: amount/);
     await card.getByLabel('Note, for the record').fill('looked at the order');
     const sent = world.seen.length;
@@ -137,6 +137,7 @@ describe('the approvers page', { skip: NO_BROWSER }, () => {
     const { check } = answer.json as Called;
     const page = await open(`/console/confirmations/${check.confirmation?.id}`);
     const values = page.locator('.value');
+    await values.first().waitFor();
     assert.deepEqual(
       (await values.allInnerTexts()).map((text) => text.replaceAll(/\s/g, '')),
       ['9007199254740993', '[12345678901234567890]'],
@@ -168,9 +169,9 @@ describe('the approvers page', { skip: NO_BROWSER }, () => {
     await page.goto(`${world.gateway.url}/console/confirmations/${id}`);
     const alert = page.getByRole('alert');
     for (const [key, said] of [
-      ['tg_not-a-key', /The credential is not known|No valid credential.*Check that you pasted the whole key/],
-      [AGENT, /only an approver's credential can do this\. Use the key of an approver/],
-      [KEYS.app, /only an approver's credential can do this\. Use the key of an approver/],
+      ['tg_not-a-key', /does not know this key\. Check that you pasted all of it/],
+      [AGENT, /only an approver's key decides/],
+      [KEYS.app, /only an approver's key decides/],
       ['two words', /That is no key/],
     ] as const) {
       await giveKey(page, key);
@@ -188,5 +189,41 @@ describe('the approvers page', { skip: NO_BROWSER }, () => {
     assert.equal(kept, '[{},{},""]');
     await page.reload();
     assert.ok(await page.getByLabel("Your approver's key").isVisible());
+  });
+
+  test('on a narrow screen nothing runs over the edge, and the keyboard alone is enough', async () => {
+    const { body, id } = await held('note', { text: 'w'.repeat(300) }, { run: 'r'.repeat(80) });
+    const { page } = tab;
+    await page.setViewportSize({ width: 360, height: 740 });
+    await page.goto(`${world.gateway.url}/console/confirmations/${id}`);
+    // The field for the key has the focus already.
+    await page.keyboard.insertText(KEYS.ana);
+    await page.keyboard.press('Enter');
+    const card = cardOf(page, id);
+    await card.waitFor();
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
+    const focused = (): Promise<string> =>
+      page.evaluate('document.activeElement.textContent || document.activeElement.id');
+    assert.equal(await focused(), 'One call');
+    await page.keyboard.press('Tab');
+    await page.keyboard.insertText('by keyboard');
+    await page.keyboard.press('Tab');
+    assert.equal(await focused(), 'Approve this call of shop/note');
+    await page.keyboard.press('Enter');
+    await card.getByText('You approved this call.').waitFor();
+    assert.match(await focused(), /^You approved this call/);
+    assert.equal((await again(body)).check.reason, 'confirmed');
+    await page.setViewportSize({ width: 1000, height: 900 });
+  });
+
+  test('a call whose time is over can no longer be decided', async () => {
+    await world.gateway.reconfigure(shopWorld(world.shop.url, { confirmations: { ttl: '3s' } }));
+    const { id } = await held('note', { text: 'soon over' });
+    const page = await open(`/console/confirmations/${id}`);
+    await cardOf(page, id).getByText('nobody decided it').waitFor();
+    assert.equal(await cardOf(page, id).getByRole('button').count(), 0);
+    await page.getByRole('link', { name: 'Waiting' }).click();
+    await page.getByRole('heading', { name: 'Calls that wait' }).waitFor();
+    assert.equal(await cardOf(page, id).count(), 0);
   });
 });

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -71,6 +71,12 @@ describe('configurations under deploy/', () => {
         // The words of a whole release, also of what needs servers that are not here.
         const { problems } = await loadConfig(path, { env: ENV, notYet: {} });
         assert.equal(renderProblems(problems.filter(({ severity }) => severity === 'error')), '');
+        const document = readFileSync(join(DEPLOY, 'examples/shop/openapi.yaml'));
+        const sum = createHash('sha256').update(document).digest('hex');
+        assert.ok(
+          readFileSync(path, 'utf8').includes(`digest: "sha256:${sum}"`),
+          `the document's digest is now ${sum}`,
+        );
         return;
       }
       const { loaded, problems } = await loadGateway(path, { env: ENV }, catalogueDeps());

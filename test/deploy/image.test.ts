@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -108,14 +109,15 @@ describe('the steps of the image by hand', () => {
   const app = join(folder, 'app');
   before(async () => {
     mkdirSync(app);
-    await run(process.execPath, [
-      join(ROOT, 'node_modules/typescript/bin/tsc'),
-      '-p',
-      join(ROOT, 'tsconfig.build.json'),
-      '--outDir',
-      join(app, 'dist'),
-    ]);
-    cpSync(join(ROOT, 'gateway/console'), join(app, 'dist/gateway/console'), { recursive: true });
+    // As in the build stage: what is copied there, and the script that is run there.
+    const build = join(folder, 'build');
+    const copied = instructions(read('Dockerfile'))
+      .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from='))
+      .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
+    for (const source of new Set(copied)) cpSync(join(ROOT, source), join(build, source), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules'), join(build, 'node_modules'));
+    await run('npm', ['run', '-s', 'build'], { cwd: build });
+    renameSync(join(build, 'dist'), join(app, 'dist'));
     cpSync(join(ROOT, 'package.json'), join(app, 'package.json'));
     for (const place of productionPackages()) {
       if (place.indexOf('node_modules/', 1) > 0) continue;
@@ -135,6 +137,7 @@ describe('the steps of the image by hand', () => {
   test('what is built imports packages of `dependencies` alone, and ships the schema', () => {
     const files = readdirSync(join(app, 'dist'), { recursive: true, encoding: 'utf8' });
     assert.ok(files.includes('gateway/config/gateway.schema.json'));
+    assert.ok(files.includes('gateway/console/index.html'));
     assert.ok(!files.some((file) => /^(?:test|deploy|docs)\b/.test(file)));
     const builtin = new Set(builtinModules);
     const wrong = new Set<string>();

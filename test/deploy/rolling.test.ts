@@ -118,13 +118,13 @@ describe('two gateways under load', () => {
     balancer = await startRoundRobin([...gateways.values()].map(({ url }) => url));
     const done = new AbortController();
     const follower = followReadiness(done.signal);
-    const load = new Load(balancer.url, 'rolling', 6);
-    await load.more(40);
+    const load = new Load(balancer.url, 'rolling', 4);
+    await load.more(24);
     for (const name of ['first', 'second']) {
       const old = gateways.get(name);
       assert.equal(await old?.stop(), 0, old?.said());
       await start(name, store);
-      await load.more(40);
+      await load.more(24);
     }
     await load.end();
     done.abort();

@@ -126,7 +126,7 @@ export function asked(answer: Answer): { readonly id: string; readonly token: st
 }
 
 /** Asks, then sends again with the token. */
-export async function confirmed(base: string, path: string, sent: Sent): Promise<Answer> {
+async function confirmed(base: string, path: string, sent: Sent): Promise<Answer> {
   const first = await send(base, 'POST', path, sent);
   assert.equal(first.status, 428, JSON.stringify(first.json));
   const headers = { ...sent.headers, 'toolgate-confirmation': asked(first).token };

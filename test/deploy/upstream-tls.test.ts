@@ -60,6 +60,12 @@ test('an upstream is believed by the authority that its route names, and shown t
     const headers = { traceparent: TRACE };
     assert.equal((await gateway.request('GET', '/good/orders/1', { headers })).status, 200);
     assert.deepEqual([shown, traces], [['gateway.internal'], [TRACE]]);
+    const bad = { traceparent: TRACE.toUpperCase() };
+    assert.equal((await gateway.request('GET', '/good/orders/1', { headers: bad })).status, 200);
+    const call = { tool: 'good/get_order', arguments: { order_id: '1' } };
+    assert.equal((await gateway.request('POST', '/v1/call', { body: call, headers })).status, 200);
+    assert.deepEqual(traces.splice(1), [undefined, TRACE]);
+    shown.splice(1);
     for (const name of ['other-authority', 'other-name', 'public']) {
       assert.equal((await gateway.request('GET', `/${name}/orders/1`)).status, 502, name);
     }

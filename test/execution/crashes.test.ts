@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'yaml';
+import { startTestGateway } from '../harness/gateway.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { act, type RecordingBackend, type Seen, startBackend } from './backend.ts';
 import { killUnderLoad } from './kill-under-load.ts';
@@ -21,6 +23,9 @@ import {
 
 /** Every gateway here is a process that is really killed, and the store is what the next one finds. */
 const KILLS = Number(process.env['TOOLGATE_KILLS'] ?? 8);
+
+/** Starting a process a dozen times takes its time where the processor is shared. */
+const STARTS_MS = 900_000;
 
 const server = await startPostgres();
 
@@ -181,17 +186,17 @@ const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-describe('a gateway that is killed', { concurrency: 3 }, () => {
-  after(async () => {
-    if (typeof server !== 'string') await server.close();
-  });
+after(async () => {
+  if (typeof server !== 'string') await server.close();
+});
 
+describe('a gateway that is killed', { concurrency: 3 }, () => {
   for (const kind of ['SQLite', 'PostgreSQL'] as const) {
     const skip = kind === 'PostgreSQL' && typeof server === 'string' ? server : false;
     const storeOf = async (): Promise<Record<string, unknown>> =>
       kind === 'SQLite' ? {} : { store: await (server as TestPostgres).database() };
 
-    test(`${kind}: a kill at each point ends right`, { skip }, async (t) => {
+    test(`${kind}: a kill at each point ends right`, { skip, timeout: STARTS_MS }, async (t) => {
       const backend = await startBackend();
       const folder = await makeFolder(worldConfig(backend.url, await storeOf()));
       try {
@@ -245,7 +250,10 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
       }
     });
 
-    test(`${kind}: random kills under load lose nothing and run no write twice`, { skip }, async (t) => {
+    test(`${kind}: random kills under load lose nothing and run no write twice`, {
+      skip,
+      timeout: STARTS_MS,
+    }, async (t) => {
       const found = await killUnderLoad(await storeOf(), Math.ceil(KILLS / 2));
       t.diagnostic(JSON.stringify(found.counts));
       assert.deepEqual(found.faults, []);
@@ -258,7 +266,8 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
   test('an owner that is silent for longer than its lease is not overtaken into a second run', { skip }, async () => {
     const backend = await startBackend();
     const store = await (server as TestPostgres).database();
-    const config = worldConfig(backend.url, { store });
+    // Longer than the silence: what comes first when it ends must be the answer.
+    const config = worldConfig(backend.url, { store }, {}, '60s');
     const [one, two] = [await makeFolder(config), await makeFolder(config)];
     let finish: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
@@ -313,6 +322,66 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
 function members(): { readonly session: string; readonly idempotency_key: string } {
   return { session: 's', idempotency_key: 'k' };
 }
+
+describe('a PostgreSQL that goes away', () => {
+  const power = typeof server === 'string' ? undefined : server.power;
+  const skip = power === undefined ? 'there is no PostgreSQL here that may be stopped' : false;
+
+  test('for five seconds under load: writes are 503 meanwhile, nothing is lost, and no restart is needed', {
+    skip,
+  }, async () => {
+    const backend = await startBackend();
+    const store = await (server as TestPostgres).database();
+    const gateway = await startTestGateway(worldConfig(backend.url, { store, sessions: { max: 1_000_000 } }));
+    const answers: { readonly order: string; readonly status: number; readonly outcome: string | undefined }[] = [];
+    let phase = 0;
+    let ending = false;
+    const seen = [new Set<number>(), new Set<number>(), new Set<number>()];
+    const client = async (n: number): Promise<void> => {
+      for (let i = 0; !ending; i++) {
+        const order = `o-${n}-${i}`;
+        const at = phase;
+        const { status, json } = await call(gateway.url, 'charge', { order }, { session: order });
+        if (at === phase) seen[at]?.add(status);
+        answers.push({ order, status, outcome: json.outcome });
+        if (status !== 200) await pause(50);
+      }
+    };
+    try {
+      const clients = Array.from({ length: 6 }, (_, n) => client(n));
+      await pause(500);
+      await power?.stop();
+      phase = 1;
+      await pause(5_000);
+      await power?.start();
+      phase = 2;
+      const before = answers.length;
+      await until('calls go through again', async () => {
+        return answers.slice(before).filter(({ status }) => status === 200).length > 20 ? true : undefined;
+      });
+      ending = true;
+      await Promise.all(clients);
+      assert.deepEqual([...(seen[1] ?? [])], [503]);
+      await until('every outcome is stored', async () => {
+        const open = await gateway.gateway.store.listClaims('sending', 9);
+        return open.length === 0 ? true : undefined;
+      });
+      const ran = await gateway.gateway.store.listClaims('ran', 100_000);
+      assert.deepEqual(await unknowns(gateway.url), []);
+      assert.equal(ran.length, backend.of('charge').length, 'what was done is what is recorded');
+      const told = answers.filter(({ outcome }) => outcome === 'ran').map(({ order }) => order);
+      const done = new Set(backend.of('charge').map(({ body }) => body['order']));
+      assert.deepEqual(
+        told.filter((order) => !done.has(order)),
+        [],
+      );
+    } finally {
+      ending = true;
+      await gateway.close();
+      await backend.close();
+    }
+  });
+});
 
 function nonEmpty<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;

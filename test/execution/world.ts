@@ -31,7 +31,12 @@ const TOOLS = [
 ];
 
 /** A config of tools whose undos differ. What `change` has is put over it. */
-export function worldConfig(upstream: string, change: Words = {}, words: Record<string, Words> = {}): Words {
+export function worldConfig(
+  upstream: string,
+  change: Words = {},
+  words: Record<string, Words> = {},
+  timeout = '2s',
+): Words {
   return {
     agents: {
       desk: { credentials: [{ key: credentialDigest('desk-key'), host: true, name: 'shop-app' }] },
@@ -44,7 +49,7 @@ export function worldConfig(upstream: string, change: Words = {}, words: Record<
         name: 'shop',
         path: '/shop',
         upstream,
-        timeout: '2s',
+        timeout,
         http: [
           {
             name: 'get_order',
@@ -69,7 +74,7 @@ function extraOf(words: Record<string, Words>): Words[] {
 }
 
 /** What `/v1/call` answers, as far as tests look at it. */
-export interface Called {
+interface Called {
   readonly check?: {
     readonly decision: string;
     readonly reason: string;
@@ -152,7 +157,7 @@ export async function unknowns(url: string): Promise<readonly UnknownOutcome[]> 
 }
 
 /** Waits until `probe` gives something, and returns it; throws what it last gave after `ms`. */
-export async function until<T>(what: string, probe: () => Promise<T | undefined>, ms = 15_000): Promise<T> {
+export async function until<T>(what: string, probe: () => Promise<T | undefined>, ms = 30_000): Promise<T> {
   const end = Date.now() + ms;
   for (;;) {
     const found = await probe();

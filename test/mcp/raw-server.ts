@@ -11,7 +11,7 @@ export interface RawMessage {
 }
 
 /** One request to the server, with what answers it. */
-export interface RawExchange {
+interface RawExchange {
   readonly message: RawMessage;
   /** The body as it came, byte for byte. */
   readonly text: string;

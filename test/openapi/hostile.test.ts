@@ -5,9 +5,11 @@ import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { type EchoBackend, startEcho } from './echo-backend.ts';
 
-const manyProperties = Object.fromEntries(
-  Array.from({ length: 10_000 }, (_, i) => [`property_${i}`, { type: 'string', maxLength: 40 }]),
-);
+function properties(count: number): Record<string, object> {
+  return Object.fromEntries(
+    Array.from({ length: count }, (_, i) => [`property_${i}`, { type: 'string', maxLength: 40 }]),
+  );
+}
 
 /** Nested so deep that nothing could be nested so by hand. */
 function deepSchema(depth: number): object {
@@ -16,7 +18,7 @@ function deepSchema(depth: number): object {
   return schema;
 }
 
-const LINKS = 1_000;
+const LINKS = 400;
 
 /** Schemas of which each refers to the next one. */
 function chain(name: string, link: (next: object) => object): Record<string, object> {
@@ -36,7 +38,9 @@ const BODIES: Readonly<Record<string, object>> = {
     },
   },
   lookaround: { type: 'object', properties: { text: { type: 'string', pattern: '^(?!.*\\.\\.)a+$' } } },
-  many: { type: 'object', properties: manyProperties },
+  // Listed, and called with fewer: test/policy compiles one of 10,000.
+  many: { type: 'object', properties: properties(10_000) },
+  several: { type: 'object', properties: properties(1_000) },
   cyclic: { $ref: '#/components/schemas/Node' },
   selfish: { $ref: '#/components/schemas/Selfish' },
   ping: { $ref: '#/components/schemas/Ping' },
@@ -153,7 +157,8 @@ test('an operation that cannot be called is left out and named, and the others a
     ['lost', /reference that leads nowhere/],
   ];
   for (const [name, why] of expected) assert.match((partial.get(name) ?? []).join('; '), why, name);
-  for (const name of ['catastrophic', 'many', 'cyclic', 'good']) assert.deepEqual(partial.get(name), [], name);
+  for (const name of ['catastrophic', 'many', 'several', 'cyclic', 'good'])
+    assert.deepEqual(partial.get(name), [], name);
 });
 
 test('a catastrophic pattern is judged in linear time', async () => {
@@ -164,14 +169,13 @@ test('a catastrophic pattern is judged in linear time', async () => {
   assert.equal((await call('catastrophic', { text: 'aaa' })).decision, 'confirm');
 });
 
-test('a schema of 10,000 properties is compiled and checked in bounded time', async () => {
-  const all = Object.fromEntries(Object.keys(manyProperties).map((name) => [name, 'x']));
-  const whole = await call('many', all);
+test('a schema of thousands of properties is compiled and checked in bounded time', async () => {
+  const all = Object.fromEntries(Object.keys(properties(1_000)).map((name) => [name, 'x']));
+  const whole = await call('several', all);
   assert.equal(whole.decision, 'confirm');
-  const { pointer, cpuMs } = await call('many', { ...all, property_10000: 'x' });
-  assert.equal(pointer, '/property_10000');
-
-  assert.ok(whole.cpuMs < 10_000 && cpuMs < 5_000, `${whole.cpuMs} ms, then ${cpuMs} ms`);
+  const { pointer, cpuMs } = await call('several', { ...all, property_1000: 'x' });
+  assert.equal(pointer, '/property_1000');
+  assert.ok(whole.cpuMs < 5_000 && cpuMs < 3_000, `${whole.cpuMs} ms, then ${cpuMs} ms`);
 });
 
 test('schemas that refer to themselves are followed as far as the arguments go', async () => {
@@ -186,7 +190,7 @@ test('schemas that refer to themselves are followed as far as the arguments go',
   for (const tool of ['selfish', 'ping']) {
     const { decision, cpuMs } = await call(tool, { body: { a: 1 } });
     assert.notEqual(decision, 'allow', tool);
-    assert.ok(cpuMs < 2_000, `${tool}: ${cpuMs} ms`);
+    assert.ok(cpuMs < 1_000, `${tool}: ${cpuMs} ms`);
   }
 });
 

@@ -150,7 +150,7 @@ describe('the client library', () => {
     for (const coerce of [
       () => `${String(loose)}`,
       () => Number(loose),
-      () => (loose as string).concat === undefined || `a${loose as string}`,
+      () => `a${loose as string}`,
       () => (loose as number) > 0,
       // biome-ignore lint/suspicious/noDoubleEquals: it is the coercion that is tried.
       () => loose == true,

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert';
 import { Client } from '../../gateway/client/client.ts';
 import type { TestAnswer, TestGateway } from '../harness/gateway.ts';
-import { APP, inHeader, type ReceiptAnswer, type World } from './world.ts';
+import { APP, inHeader, type ReceiptAnswer } from './world.ts';
 
 /** A call that a receipt is sent with. */
 export interface Sent {
@@ -47,7 +47,7 @@ export function receiptIn(answer: TestAnswer): ReceiptAnswer {
 }
 
 /** A client of a gateway, as the host `app`. */
-export function appClient({ gateway }: Pick<World, 'gateway'>, publicKey?: string): Client {
+export function appClient({ gateway }: { readonly gateway: Pick<TestGateway, 'url'> }, publicKey?: string): Client {
   return new Client({ url: gateway.url, key: APP.key, ...(publicKey === undefined ? {} : { publicKey }) });
 }
 

@@ -73,7 +73,7 @@ const LAPSED_KEY: SigningKey = sampleKey(13);
 const REVOKED_KEY: SigningKey = sampleKey(14);
 const EARLY_KEY: SigningKey = sampleKey(15);
 
-export const KEYS: Readonly<Record<string, SigningKey>> = {
+const KEYS: Readonly<Record<string, SigningKey>> = {
   'desk-runtime': RUNTIME_KEY,
   lapsed: LAPSED_KEY,
   revoked: REVOKED_KEY,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Operation } from '../../gateway/store/port.ts';
+import type { ConfirmationState, Operation } from '../../gateway/store/port.ts';
 import type { Case } from './contract.ts';
 import { aClaim, aConfirmation, anEntry, append, aSession, fresh, move, NOW_MS, open } from './records.ts';
 
@@ -211,17 +211,28 @@ export const CLAIM_CASES: readonly Case[] = [
     },
   },
   {
-    title: 'confirmations are listed by state, oldest first',
+    title:
+      'held confirmations are listed by state: those that wait and are not expired oldest first, the others newest first',
     run: async ({ own }) => {
       const store = await own();
-      const [late, early] = [aConfirmation({ createdAtMs: NOW_MS + 1 }), aConfirmation()];
-      await store.commit([late, early].map((confirmation) => ({ op: 'put_confirmation', confirmation })));
-      assert.deepEqual(
-        (await store.listConfirmations('pending', 9)).map((found) => found.id),
-        [early.id, late.id],
-      );
-      assert.equal((await store.listConfirmations('pending', 1)).length, 1);
-      assert.deepEqual(await store.listConfirmations('approved', 9), []);
+      const held = { mode: 'held', expiresMs: NOW_MS + 10 } as const;
+      const [late, early] = [aConfirmation({ ...held, createdAtMs: NOW_MS + 1 }), aConfirmation(held)];
+      // What nobody is to decide here, or any more, takes no place from what waits.
+      const others = [aConfirmation({ ...held, mode: 'returned' }), aConfirmation({ ...held, expiresMs: NOW_MS })];
+      const all = [...others, late, early];
+      await store.commit(all.map((confirmation) => ({ op: 'put_confirmation', confirmation })));
+      const list = async (state: ConfirmationState, limit: number): Promise<readonly string[]> =>
+        (await store.listConfirmations(state, NOW_MS, limit)).map((found) => found.id);
+      assert.deepEqual(await list('pending', 9), [early.id, late.id]);
+      assert.deepEqual(await list('pending', 1), [early.id]);
+      assert.deepEqual(await list('denied', 9), []);
+      const deny = { op: 'move_confirmation', from: ['pending'], to: 'denied', approver: 'ana' } as const;
+      await store.commit([
+        { ...deny, id: early.id, atMs: NOW_MS + 3 },
+        { ...deny, id: late.id, atMs: NOW_MS + 2 },
+      ]);
+      assert.deepEqual(await list('denied', 9), [early.id, late.id]);
+      assert.deepEqual(await list('denied', 1), [early.id]);
     },
   },
   {
@@ -249,6 +260,35 @@ export const CLAIM_CASES: readonly Case[] = [
         conflict: 'receipt_forked',
       });
       assert.deepEqual(await shared.commit([{ ...spend, key: { ...key, step: 3 } }]), OK);
+    },
+  },
+  {
+    title: 'a claim is taken again under the next fence, with the call that is to be sent where it was not kept',
+    run: async ({ shared }) => {
+      const claim = aClaim({ runBy: 'host', state: 'sending', owner: 'caller' });
+      await shared.commit([{ op: 'claim', claim }]);
+      const taken = { owner: 'r-1', leaseUntilMs: NOW_MS + 5, atMs: NOW_MS } as const;
+      const retake = (fence: number, request?: string): Operation => {
+        const again = {
+          op: 'retake_claim',
+          link: claim.link,
+          fence,
+          from: ['sending', 'outcome_unknown'],
+          ...taken,
+        } as const;
+        return request === undefined ? again : { ...again, request };
+      };
+      const fenced = { ok: false, operation: 0, conflict: 'claim_fenced' };
+      assert.deepEqual(await shared.commit([retake(claim.fence + 1)]), fenced);
+      assert.deepEqual(await shared.commit([retake(claim.fence, '{"a":"Zoë"}')]), OK);
+      assert.deepEqual(await shared.commit([retake(claim.fence)]), fenced);
+      const now = await shared.findClaim(claim);
+      assert.deepEqual(
+        [now?.state, now?.owner, now?.fence, now?.runBy, now?.request],
+        ['sending', 'r-1', claim.fence + 1, 'gateway', '{"a":"Zoë"}'],
+      );
+      assert.deepEqual(await shared.commit([retake(claim.fence + 1)]), OK);
+      assert.equal((await shared.findClaim(claim))?.request, '{"a":"Zoë"}');
     },
   },
   {

@@ -12,7 +12,7 @@ export interface Shop {
   close(): Promise<void>;
 }
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string;
   readonly target: string;
   /** Names and values in turn, as they came. */
