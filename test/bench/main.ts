@@ -121,10 +121,10 @@ async function main(): Promise<void> {
     const mcp = await measureMcp();
     const all = { machine: machine(), measured, check, carried, receipts, rulebooks, mcp };
     if (asJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
-    else
-      process.stdout.write(
-        `${render(measured, check, carried, receipts)}${renderRulebooks(rulebooks)}${renderMcp(mcp)}`,
-      );
+    else {
+      const tables = [render(measured, check, carried, receipts), renderRulebooks(rulebooks), renderMcp(mcp)];
+      process.stdout.write(tables.join(''));
+    }
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);
   }
@@ -204,17 +204,17 @@ function render(
   ].join('\n');
 }
 
+function renderRulebooks(rulebooks: ReturnType<typeof measureRulebook>): string {
+  const rows = rulebooks.map(({ flows, us }) => `| ${flows} flows of other tools | ${us.toFixed(1)} |`);
+  return ['| the rulebook alone, in process | µs CPU |', '|---|---|', ...rows, '', ''].join('\n');
+}
+
 function renderMcp({ sessions, calls, perSecond, crossTalk, heapMiB }: McpFigures): string {
   return [
     `${sessions} MCP sessions, ${calls} calls, client, gateway and server in one process: ${Math.round(perSecond)} calls/s,`,
     `${crossTalk} answers gone astray; heap in use after each fifth of them: ${heapMiB.join(', ')} MiB.`,
     '',
   ].join('\n');
-}
-
-function renderRulebooks(rulebooks: ReturnType<typeof measureRulebook>): string {
-  const rows = rulebooks.map(({ flows, us }) => `| ${flows} flows of other tools | ${us.toFixed(1)} |`);
-  return ['| the rulebook alone, in process | µs CPU |', '|---|---|', ...rows, '', ''].join('\n');
 }
 
 function machine(): string {
