@@ -8,6 +8,7 @@ import { listTools } from './list-tools.ts';
 import { withoutOurMeta } from './mcp-upstream.ts';
 import { allowsMethod } from './methods.ts';
 import { recordedName } from './recorded-reads.ts';
+import type { ServerConnection } from './server-connection.ts';
 import { requestServer } from './server-request.ts';
 
 /** Requests that a server answers and nothing is recorded of: they list, or set up what later requests bring. */
@@ -76,8 +77,9 @@ export async function instructionsOf({ gateway, registry, server }: EndpointCont
 
 async function pass(context: EndpointContext, route: RuntimeRoute, request: ClientRequest): Promise<JsonObject> {
   const { _meta: _own, ...params } = request.params;
+  const connection = context.registry.get(route);
   try {
-    const result = await requestServer(context.registry.get(route), {
+    const result = await requestServer(connection, {
       method: request.method,
       params,
       relay: relayOf(context, request),
@@ -85,12 +87,21 @@ async function pass(context: EndpointContext, route: RuntimeRoute, request: Clie
       abort: request.cancelled,
       mayAsk: false,
     });
+    watch(context, connection, request);
     return withoutOurMeta(result);
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
     const why = error instanceof Error ? error.message : String(error);
     throw new ProtocolError(ProtocolErrorCode.InternalError, `the server of \`${route.name}\` gave no answer: ${why}`);
   }
+}
+
+/** A process has one connection for all: who watches which resource is known here alone. */
+function watch({ link }: EndpointContext, { voice }: ServerConnection, { method, params }: ClientRequest): void {
+  const { uri } = params;
+  if (typeof uri !== 'string') return;
+  if (method === 'resources/subscribe') voice.watch(link, uri, true);
+  else if (method === 'resources/unsubscribe') voice.watch(link, uri, false);
 }
 
 function routeOf({ gateway, server }: EndpointContext): RuntimeRoute | undefined {

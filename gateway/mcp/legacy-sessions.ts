@@ -142,7 +142,7 @@ export class LegacySessions {
     const route = claims.server === undefined ? undefined : gateway.loaded.mcp.routes.get(claims.server);
     const stopListening =
       route?.source.kind === 'mcp'
-        ? registry.get(route).listen(claims.id, (method, params) => {
+        ? registry.get(route).voice.listen(claims.id, (method, params) => {
             // That tools are others is told when the catalogue has them.
             if (method === 'notifications/tools/list_changed') return;
             server.notification({ method, params: objectToWire(params) }).catch((error: unknown) => this.#note(error));

@@ -1,21 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  type Client,
-  type ClientCapabilities,
-  type PriorDiscovery,
-  ProtocolError,
-  ProtocolErrorCode,
-  type ServerCapabilities,
-} from '@modelcontextprotocol/client';
+import type { Client, ClientCapabilities, PriorDiscovery, ServerCapabilities } from '@modelcontextprotocol/client';
 import { LRUCache } from 'lru-cache';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import type { AskedOfClient, CallRelay } from '../exchange.ts';
+import type { CallRelay } from '../exchange.ts';
 import type { Log } from '../log.ts';
 import { LinkFault } from './call-fault.ts';
 import { createServerFetch, type ServerFetch } from './http-fetch.ts';
 import { type Link, linkHttp, linkStdio, makeClient } from './server-links.ts';
+import { ServerVoice } from './server-voice.ts';
 import type { StdioCommand } from './stdio-transport.ts';
-import { objectFromWire, objectToWire } from './wire-digits.ts';
+import { objectToWire } from './wire-digits.ts';
 
 /** Where a server is: an address, or a process of the gateway's own. */
 export type ServerPlace =
@@ -32,12 +26,10 @@ export interface ConnectionOptions {
   readonly onToolsChanged: () => void;
 }
 
-/** What a server says outside of any call. */
-export type ServerNotice = (method: string, params: JsonObject) => void;
-
 /** Sessions of a server that are kept open for clients' sessions. */
 const MAX_LINKS = 5_000;
 const LINK_IDLE_MS: number = 30 * 60_000;
+const END_AGAIN_MS = 60_000;
 const FIRST_RESTART_MS = 200;
 const LONGEST_RESTART_MS = 30_000;
 /** A process that lived so long is started again at once. */
@@ -52,7 +44,8 @@ export class ServerConnection {
   readonly #options: ConnectionOptions;
   readonly #fetch: ServerFetch | undefined;
   readonly #links: LRUCache<string, Promise<Link>>;
-  readonly #notices = new Map<string, Set<ServerNotice>>();
+  /** What the server says of its own accord. */
+  readonly voice: ServerVoice;
   #control: Promise<Link> | undefined;
   #era: PriorDiscovery | undefined;
   /** A server of the newer era may serve clients of the older one too; it is tried with the first of them. */
@@ -62,13 +55,14 @@ export class ServerConnection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
+    this.voice = new ServerVoice(options.trusted);
     this.#fetch = options.place.kind === 'http' ? createServerFetch(options.place.headers) : undefined;
     this.#links = new LRUCache({
       max: MAX_LINKS,
       ttl: LINK_IDLE_MS,
       updateAgeOnGet: true,
       dispose: (link) => {
-        link.then((made) => made.end()).catch((error: unknown) => this.#note(error));
+        link.then((made) => this.#endIdle(made)).catch((error: unknown) => this.#note(error));
       },
     });
   }
@@ -131,24 +125,13 @@ export class ServerConnection {
   /** Ends what the server keeps for a client's session. */
   endLink(name: string): void {
     this.#links.delete(name);
-    this.#notices.delete(name);
+    this.voice.forget(name);
   }
 
   /** Passes on what a client says of its own accord, where its session has come to the server at all. */
   async tellServer(name: string, method: string, params: JsonObject): Promise<void> {
     const link = await this.#links.peek(name);
     await link?.client.notification({ method, params: objectToWire(params) });
-  }
-
-  /** Tells a client's session what the server says outside of its calls, until the returned function is called. */
-  listen(name: string, notice: ServerNotice): () => void {
-    const known = this.#notices.get(name) ?? new Set();
-    this.#notices.set(name, known);
-    known.add(notice);
-    return () => {
-      known.delete(notice);
-      if (known.size === 0 && this.#notices.get(name) === known) this.#notices.delete(name);
-    };
   }
 
   async close(): Promise<void> {
@@ -181,7 +164,7 @@ export class ServerConnection {
   async #openHttp(url: string, client: Client, prior: PriorDiscovery | undefined): Promise<Link> {
     if (this.#fetch === undefined) throw new Error('no server is reached over HTTP here');
     try {
-      return this.#own(await linkHttp(url, this.#fetch, client, prior));
+      return this.voice.own(await linkHttp(url, this.#fetch, client, prior));
     } catch (error) {
       throw new LinkFault(this.#options.name, error);
     }
@@ -201,7 +184,7 @@ export class ServerConnection {
       );
       link.client.onclose = () => this.#processEnded(started);
       if (link.client.transport === undefined) throw new Error('the process ended at once');
-      return this.#own(link);
+      return this.voice.own(link);
     } catch (error) {
       throw new LinkFault(name, error);
     }
@@ -228,65 +211,16 @@ export class ServerConnection {
     });
   }
 
-  /** Handles what the server says of its own accord on a connection. */
   #watch(client: Client, name: string): Client {
-    client.fallbackNotificationHandler = (notification) => {
-      this.#tell(client, name, notification.method, objectFromWire(notification.params ?? {}));
-      return Promise.resolve();
-    };
-    client.fallbackRequestHandler = async (request) => {
-      const relay = this.#trustedAsker(client);
-      const asked: AskedOfClient = {
-        method: request.method,
-        ...(request.params === undefined ? {} : { params: objectFromWire(request.params) }),
-      };
-      const answers = await relay.ask({ question: asked });
-      const answer = answers['question'];
-      if (answer === undefined) throw new ProtocolError(ProtocolErrorCode.InternalError, 'the client gave no answer');
-      return objectToWire(answer);
-    };
-    client.onerror = (error) =>
-      this.#options.log.debug({ err: error, server: this.#options.name }, 'an MCP connection');
-    return client;
+    const { log, name: server } = this.#options;
+    client.onerror = (error) => log.debug({ err: error, server }, 'an MCP connection');
+    return this.voice.hear(client, name);
   }
 
-  readonly #byClient = new WeakMap<Client, Link>();
-
-  #own(link: Link): Link {
-    this.#byClient.set(link.client, link);
-    return link;
-  }
-
-  /** The call that a question of the server is about: the newest, where all that are on their way are one session's. */
-  #trustedAsker(client: Client): CallRelay {
-    const relay = this.#soleRelay(client);
-    if (!this.#options.trusted || relay === undefined) {
-      throw new ProtocolError(ProtocolErrorCode.MethodNotFound, 'the gateway lets this server ask its clients nothing');
-    }
-    return relay;
-  }
-
-  #soleRelay(client: Client): CallRelay | undefined {
-    const active = [...(this.#byClient.get(client)?.active ?? [])];
-    const newest = active.at(-1);
-    return newest !== undefined && active.every(({ link }) => link === newest.link) ? newest : undefined;
-  }
-
-  #tell(client: Client, name: string, method: string, params: JsonObject): void {
-    const relay = this.#soleRelay(client);
-    const isOfAll = method.endsWith('/list_changed') || method === 'notifications/resources/updated';
-    if (relay !== undefined && !isOfAll) {
-      relay.notify(method, params);
-      return;
-    }
-    // What a process says to all goes to all; what may be of one call of many to nobody.
-    const listeners =
-      name === ''
-        ? isOfAll
-          ? [...this.#notices.values()].flatMap((set) => [...set])
-          : []
-        : [...(this.#notices.get(name) ?? [])];
-    for (const listener of listeners) listener(method, params);
+  /** A session that nobody uses ends; one with a call on its way when that has ended. */
+  #endIdle(link: Link): void {
+    if (link.active.size > 0) setTimeout(() => this.#endIdle(link), END_AGAIN_MS).unref();
+    else link.end().catch((error: unknown) => this.#note(error));
   }
 
   #drop(name: string, made: Promise<Link>): void {

@@ -146,3 +146,33 @@ for (const era of ['modern', 'legacy'] as const) {
     }
   });
 }
+
+for (const [clientEra, serverEra] of [
+  ['legacy', 'modern'],
+  ['modern', 'legacy'],
+] as const) {
+  test(`a client of the ${clientEra} era is bridged to a server of the ${serverEra} era alone`, async () => {
+    const other = await startHttpFixture(makeFixture, serverEra);
+    const bridging = await startTestGateway({
+      agents: { desk: {} },
+      routes: [{ name: 'fixture', mcp: other.url, agents: ['desk'], annotations: 'trusted' }],
+    });
+    const options = { capabilities: { elicitation: { form: {} }, sampling: {} }, prepare: answering } as const;
+    const direct = await connectClient(other.url, { ...options, era: serverEra });
+    const through = await connectClient(`${bridging.url}/mcp/fixture`, { ...options, era: clientEra });
+    try {
+      const [wanted, got] = [await converse(direct), await converse(through)];
+      // A client of the newer era says with each call from which level on it wants logs, which the older era has no word for.
+      const same = Object.keys(wanted).filter((key) => key !== 'logged' && key !== 'unknown');
+      assert.deepEqual(
+        Object.fromEntries(same.map((key) => [key, got[key]])),
+        Object.fromEntries(same.map((key) => [key, wanted[key]])),
+      );
+    } finally {
+      await direct.close();
+      await through.close();
+      await bridging.close();
+      await other.close();
+    }
+  });
+}

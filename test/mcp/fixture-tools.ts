@@ -1,24 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  fromJsonSchema,
-  inputRequired,
-  McpServer,
-  ResourceTemplate,
-  type ServerContext,
-} from '@modelcontextprotocol/server';
+import { fromJsonSchema, inputRequired, McpServer, type ServerContext } from '@modelcontextprotocol/server';
+import { canonicalize } from '../../receipts/canonical.ts';
+import { addPrompts, addResources } from './fixture-resources.ts';
+import { type JsonSchema, PNG, schema } from './fixture-schema.ts';
 
-/** A red pixel, and a moment of silence. */
-const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
+/** A moment of silence. */
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 
-type JsonSchema = Parameters<typeof fromJsonSchema>[0];
 type Args = Readonly<Record<string, unknown>>;
 
 const NOTHING = schema({});
-
-function schema(properties: Record<string, unknown>, required: readonly string[] = []): JsonSchema {
-  return { type: 'object', properties, required: [...required] } as JsonSchema;
-}
 
 function text(value: string): { content: { type: 'text'; text: string }[] } {
   return { content: [{ type: 'text', text: value }] };
@@ -221,7 +212,7 @@ function addAskingTools(server: McpServer): void {
     { description: 'asks a model', inputSchema: fromJsonSchema(prompt), annotations: READS },
     (args, { mcpReq }) => {
       const answer = mcpReq.inputResponses?.['sample'];
-      if (answer !== undefined) return text(`LLM response: ${JSON.stringify(answer)}`);
+      if (answer !== undefined) return text(`LLM response: ${canonicalize(answer as never)}`);
       const asked = {
         role: 'user' as const,
         content: { type: 'text' as const, text: String((args as Args)['prompt']) },
@@ -231,81 +222,4 @@ function addAskingTools(server: McpServer): void {
       });
     },
   );
-}
-
-function addResources(server: McpServer): void {
-  server.registerResource(
-    'static-text',
-    'test://static-text',
-    { mimeType: 'text/plain', description: 'a text' },
-    (uri) => ({
-      contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'This is the content of the static text resource.' }],
-    }),
-  );
-  server.registerResource(
-    'static-binary',
-    'test://static-binary',
-    { mimeType: 'image/png', description: 'an image' },
-    (uri) => ({
-      contents: [{ uri: uri.href, mimeType: 'image/png', blob: PNG }],
-    }),
-  );
-  server.registerResource(
-    'watched',
-    'test://watched-resource',
-    { mimeType: 'text/plain', description: 'watched' },
-    (uri) => ({
-      contents: [{ uri: uri.href, mimeType: 'text/plain', text: 'watched' }],
-    }),
-  );
-  const template = new ResourceTemplate('test://template/{id}/data', { list: undefined });
-  server.registerResource(
-    'template',
-    template,
-    { mimeType: 'application/json', description: 'by id' },
-    (uri, { id }) => ({
-      contents: [
-        {
-          uri: uri.href,
-          mimeType: 'application/json',
-          text: JSON.stringify({ id, templateTest: true, data: `Data for ID: ${String(id)}` }),
-        },
-      ],
-    }),
-  );
-}
-
-function addPrompts(server: McpServer): void {
-  const user = (content: unknown): never => ({ messages: [{ role: 'user', content }] }) as never;
-  server.registerPrompt('test_simple_prompt', { description: 'simple' }, () =>
-    user({ type: 'text', text: 'This is a simple prompt for testing.' }),
-  );
-  const arg = (description: string): unknown => ({ type: 'string', description });
-  const two = schema({ arg1: arg('first'), arg2: arg('second') }, ['arg1', 'arg2']);
-  server.registerPrompt(
-    'test_prompt_with_arguments',
-    { description: 'two arguments', argsSchema: fromJsonSchema(two) },
-    (args) => {
-      const { arg1, arg2 } = args as { arg1: string; arg2: string };
-      return user({ type: 'text', text: `Prompt with arguments: arg1='${arg1}', arg2='${arg2}'` });
-    },
-  );
-  const one = schema({ resourceUri: arg('which') }, ['resourceUri']);
-  server.registerPrompt(
-    'test_prompt_with_embedded_resource',
-    { description: 'a resource', argsSchema: fromJsonSchema(one) },
-    (args) => {
-      const { resourceUri } = args as { resourceUri: string };
-      return user({
-        type: 'resource',
-        resource: { uri: resourceUri, mimeType: 'text/plain', text: 'Embedded resource content for testing.' },
-      });
-    },
-  );
-  server.registerPrompt('test_prompt_with_image', { description: 'an image' }, () =>
-    user({ type: 'image', data: PNG, mimeType: 'image/png' }),
-  );
-  server.server.setRequestHandler('completion/complete', () => ({
-    completion: { values: ['paris', 'park'], total: 2, hasMore: false },
-  }));
 }

@@ -1,0 +1,12 @@
+import type { fromJsonSchema } from '@modelcontextprotocol/server';
+
+/** A red pixel. */
+export const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==';
+
+/** JSON Schema as the SDK takes it. */
+export type JsonSchema = Parameters<typeof fromJsonSchema>[0];
+
+/** The schema of an object. */
+export function schema(properties: Record<string, unknown>, required: readonly string[] = []): JsonSchema {
+  return { type: 'object', properties, required: [...required] } as JsonSchema;
+}
