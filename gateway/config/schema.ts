@@ -23,7 +23,7 @@ export function rawConfigErrors(): readonly SchemaError[] {
 }
 
 /** The validator knows no integers beyond 2^53; for the shape of a value the nearest number serves as well. */
-function withPlainNumbers(value: JsonValue): JsonValue {
+export function withPlainNumbers(value: JsonValue): JsonValue {
   if (typeof value === 'bigint') return Number(value);
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item: JsonValue) => withPlainNumbers(item));

@@ -7,6 +7,7 @@ import type { JsonObject } from '../../receipts/json-value.ts';
 import type { BuiltCatalogue } from '../catalogue/build.ts';
 import type { Config } from '../config/config.ts';
 import type { Problem } from '../config/problem.ts';
+import { makeCheckCells } from '../rulebook/check-cell.ts';
 import { compileRulebookFiles } from '../rulebook/load.ts';
 
 /** A config's rulebook, compiled; no record where it has none, or where a problem is an error. */
@@ -38,9 +39,10 @@ export function makeRulebookPart(
   if (record === undefined) return { gate: () => undefined, reads: () => [] };
   const prepared = loadRecord(record);
   const facts = factsOf(config, built);
+  const check = makeCheckCells();
   const factTools = [...new Set([...facts.values()].map((fact) => fact.tool))];
   return {
-    gate: (tool, call, snapshot) => decide(prepared, facts, tool.id, call, snapshot),
+    gate: (tool, call, snapshot) => decide(prepared, facts, check, tool.id, call, snapshot),
     reads: (toolId) => (prepared.plan(toolId) === undefined ? [] : factTools),
   };
 }
@@ -59,6 +61,7 @@ function factsOf(config: Config, built: BuiltCatalogue): ReadonlyMap<string, Fac
 function decide(
   prepared: PreparedRulebook,
   facts: ReadonlyMap<string, Fact>,
+  check: ReturnType<typeof makeCheckCells>,
   toolId: string,
   call: Call,
   snapshot: Snapshot,
@@ -66,6 +69,7 @@ function decide(
   const decision = decideRulebook(prepared, toolId, {
     facts: knownFacts(facts, call, snapshot),
     arguments: call.arguments,
+    check,
   });
   switch (decision.kind) {
     case 'ungoverned':

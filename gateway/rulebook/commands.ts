@@ -1,6 +1,7 @@
 import { loadRecord } from '../../policy/rulebook/decide.ts';
 import { explainRulebook } from '../../policy/rulebook/explain.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
+import { makeCheckCells } from './check-cell.ts';
 import { compileRulebookFiles } from './load.ts';
 import { renderExplanation, renderProblems } from './render.ts';
 
@@ -58,6 +59,7 @@ export async function runRulesExplain(options: ExplainOptions): Promise<CommandR
   const explanation = explainRulebook(loadRecord(record), options.tool, {
     facts: Object.fromEntries(given),
     arguments: options.arguments ?? {},
+    check: makeCheckCells(),
   });
   const text =
     options.json === true

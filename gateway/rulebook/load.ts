@@ -7,6 +7,7 @@ import { quoted } from '../../policy/rulebook/nearest.ts';
 import type { Problem, ProblemCode } from '../../policy/rulebook/problem.ts';
 import { MAX_BYTES } from '../../policy/rulebook/scan.ts';
 import type { RuleSheet } from '../../policy/rulebook/sheet.ts';
+import { checkCellFault } from './check-cell.ts';
 import { readCsvSheet } from './sheet-csv.ts';
 import type { ReadSheet } from './sheet-table.ts';
 import { readXlsxSheet } from './sheet-xlsx.ts';
@@ -180,7 +181,7 @@ export async function compileRulebookFiles(
   options: Omit<CompileOptions, 'sheets'> = {},
 ): Promise<CompiledRulebook> {
   const loaded = await loadRulebookFiles(paths, base);
-  const compiled = compileRulebook(loaded.sources, { ...options, sheets: loaded.sheets });
+  const compiled = compileRulebook(loaded.sources, { checkFault: checkCellFault, ...options, sheets: loaded.sheets });
   if (loaded.problems.length === 0) return compiled;
   return { record: undefined, governed: [], problems: [...loaded.problems, ...compiled.problems] };
 }

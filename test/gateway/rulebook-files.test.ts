@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
+import { makeCheckCells } from '../../gateway/rulebook/check-cell.ts';
 import { runRulesCompile, runRulesExplain } from '../../gateway/rulebook/commands.ts';
 import { compileRulebookFiles, loadRulebookFiles } from '../../gateway/rulebook/load.ts';
 import { decideRulebook, loadRecord } from '../../policy/rulebook/decide.ts';
@@ -147,6 +148,48 @@ describe('what is wrong with a rule sheet is told with its place', () => {
       assert.ok(first);
       assert.deepEqual([first.code, first.file, first.line, first.column], [code, name, line, column]);
     });
+  }
+});
+
+test('a check cell decides by the arguments of the call', async () => {
+  const base = await folderWith({
+    'a.csv':
+      'tool,check,decision\nt,"field: amount, at_most: 100",allow\nt,"[{field: amount, over: 100}, {field: kind, is: gift}]",confirm\n',
+  });
+  const { record } = await compileRulebookFiles(['.'], base);
+  assert.ok(record);
+  const prepared = loadRecord(record);
+  const check = makeCheckCells();
+  for (const [given, expected] of [
+    [{ amount: 100 }, 'allow'],
+    [{ amount: 101, kind: 'gift' }, 'confirm'],
+    [{ amount: 101, kind: 'sale' }, 'no_rule'],
+    [{ amount: '100' }, 'rulebook_undecided'],
+    [{}, 'rulebook_undecided'],
+  ] as const) {
+    const decision = decideRulebook(prepared, 't', { facts: {}, arguments: given, check });
+    assert.equal(decision.kind === 'refuse' ? decision.reason : decision.kind, expected, JSON.stringify(given));
+  }
+});
+
+test('a check cell that means nothing is told at its place', async () => {
+  for (const [cell, message] of [
+    ['field: amount, at_mots: 100', /`at_mots` is no word of it/],
+    ['field: amount', /one operator/],
+    ['field: amount, at_most: 100, over: 5', /one operator/],
+    ['field: amount, total: "b[]", at_most: 100', /has one of/],
+    ['field: amount, between: [5, 1]', /nothing lies/],
+    ['field: amount, at_most: ten', /at_most/],
+    ['field: amount, at_most: {from: get_order.total}', /a value of its own/],
+    ['field: amount, at_most: 5, unknown: pass', /filter alone/],
+    ['any: [{field: a}]', /one operator/],
+    ['field: "a[", is: 1', /a\[/],
+  ] as const) {
+    const base = await folderWith({ 'a.yaml': `- tool: t\n  check: {${cell}}\n  decision: allow\n` });
+    const { record, problems } = await compileRulebookFiles(['.'], base);
+    assert.equal(record, undefined, cell);
+    assert.deepEqual([problems[0]?.code, problems[0]?.line], ['check_cell', 2], cell);
+    assert.match(problems[0]?.message ?? '', message);
   }
 });
 
