@@ -1,4 +1,4 @@
-import type { JsonValue } from './json-value.ts';
+import { isArray, type JsonValue } from './json-value.ts';
 
 declare const canonical: unique symbol;
 
@@ -53,11 +53,6 @@ function write(value: JsonValue): string {
     default:
       throw new CanonicalFault(`a value of type \`${typeof value}\` has no JSON form`);
   }
-}
-
-// Array.isArray does not narrow a readonly array away from an object type.
-function isArray(value: object): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }
 
 function writeArray(items: readonly JsonValue[]): string {

@@ -12,7 +12,7 @@ import {
   type Report,
   type WholeHistory,
 } from './history.ts';
-import type { JsonObject, JsonValue } from './json-value.ts';
+import { isArray, type JsonObject, type JsonValue } from './json-value.ts';
 
 /** The longest `tool` that an entry holds, in code points: longer names are cut when the entry is written. */
 export const MAX_TOOL_LENGTH = 200;
@@ -148,11 +148,6 @@ function parseReports(value: JsonValue, step: number, index: number): readonly L
 function asObject(value: JsonValue, index: number, what: string): JsonObject {
   if (typeof value !== 'object' || value === null || isArray(value)) throw format(index, `${what} must be an object`);
   return value;
-}
-
-// Array.isArray does not narrow a readonly array away from an object type.
-function isArray(value: JsonValue | undefined): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }
 
 function isDecision(value: JsonValue | undefined): value is Decision {

@@ -11,3 +11,13 @@ export type JsonArray = readonly JsonValue[];
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
+
+/** Whether a JSON value is an object: no list, no null. */
+export function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Whether a JSON value is a list. `Array.isArray` does not tell a readonly one from an object. */
+export function isArray(value: JsonValue | undefined): value is JsonArray {
+  return Array.isArray(value);
+}

@@ -1,5 +1,5 @@
 import type { Caller } from '../../policy/call.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { Problem } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { type Authenticator, approverOf, callerOf } from '../http/authenticate.ts';
@@ -65,10 +65,6 @@ export async function requireObject(env: ApiBindings): Promise<JsonObject> {
   const { value } = body;
   if (!isObject(value)) throw new ApiProblem(fault('bad_request', 'the body must be a JSON object'));
   return value;
-}
-
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** A member that must be a text of at least one character. Throws `ApiProblem` 400 with its pointer. */

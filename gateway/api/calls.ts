@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
@@ -11,7 +11,6 @@ import {
   type ApiBindings,
   ApiProblem,
   badMember,
-  isObject,
   jsonAnswer,
   requireCaller,
   requireObject,

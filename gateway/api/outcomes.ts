@@ -1,7 +1,7 @@
 import type { Outcome } from '../../receipts/history.ts';
 import { mayFollow } from '../../receipts/history-reports.ts';
 import { parseJson } from '../../receipts/json.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { SESSION_BUSY } from '../enforce/problems.ts';
 import { readResult } from '../enforce/read-result.ts';
 import { reportedMoves } from '../enforce/settle.ts';
@@ -19,7 +19,6 @@ import {
   type ApiBindings,
   ApiProblem,
   badMember,
-  isObject,
   jsonAnswer,
   refuseUnknown,
   requireCaller,

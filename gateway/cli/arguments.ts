@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { parseJson } from '../../receipts/json.ts';
 import { JsonFault } from '../../receipts/json-fault.ts';
-import type { JsonArray, JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { systemCode } from '../audit/fault.ts';
 import { CliFault } from './command.ts';
 
@@ -32,10 +32,6 @@ export function readJsonFile(file: string): JsonValue {
   } catch (error) {
     throw jsonFault(`\`${file}\``, error);
   }
-}
-
-function isArray(value: JsonValue): value is JsonArray {
-  return Array.isArray(value);
 }
 
 function jsonFault(what: string, error: unknown): unknown {

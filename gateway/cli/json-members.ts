@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
 
 /** A member of a gateway's answer as text: a string as it is, anything else as JSON, what is absent as nothing. */
@@ -19,8 +19,4 @@ export function listOf(value: JsonValue | undefined): readonly JsonValue[] {
 /** A moment in milliseconds as RFC 3339, or nothing where the member is none. */
 export function timeOf(value: JsonValue | undefined): string {
   return typeof value === 'number' && Math.abs(value) <= 8.64e15 ? new Date(value).toISOString() : '';
-}
-
-function isArray(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import { parseJson } from '../../receipts/json.ts';
 import { JsonFault } from '../../receipts/json-fault.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { Loaded } from '../loaded.ts';
 
 /**
@@ -35,8 +35,4 @@ function tryParse(text: string): JsonValue | undefined {
     if (error instanceof JsonFault) return undefined;
     throw error;
   }
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { renderPointer } from '../../receipts/json-fault.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { CallMembers, Problem } from '../exchange.ts';
 import { fault } from './problems.ts';
 
@@ -144,10 +144,6 @@ function token(at: Path, value: JsonValue): string {
 function asObject(at: Path, value: JsonValue): JsonObject {
   if (typeof value !== 'object' || value === null || isArray(value)) throw new MemberFault(at, 'an object');
   return value;
-}
-
-function isArray(value: JsonValue): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }
 
 function name(at: Path, value: JsonValue): string {

@@ -11,7 +11,7 @@ import { argumentsDigest, originsDigest, resultDigest } from '../../receipts/dig
 import type { Entry, EntryBody, Outcome } from '../../receipts/history.ts';
 import { MAX_TOOL_LENGTH } from '../../receipts/history-parse.ts';
 import { mayFollow } from '../../receipts/history-reports.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { type Checked, readCheck } from '../client/check.ts';
 import { NoSuchStep } from '../client/errors.ts';
 import { History } from '../client/history.ts';
@@ -282,8 +282,4 @@ export class LocalSession {
     if (undoes !== undefined && undone !== undefined) this.#steps.set(undoes, { ...undone, undoAllowed: true });
     return entry;
   }
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -6,7 +6,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { LRUCache } from 'lru-cache';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { AskedOfClient } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import { DENIED } from './answer-legacy.ts';
@@ -151,8 +151,4 @@ function badState(): ProtocolError {
     ProtocolErrorCode.InvalidParams,
     'the `requestState` is none that waits here, or its time is over; make the call again without it',
   );
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

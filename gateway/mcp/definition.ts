@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalize } from '../../receipts/canonical.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { isRecordedRead } from './recorded-reads.ts';
 
 /** A tool as a server lists it, as far as its shape was looked at. */
@@ -54,10 +54,6 @@ function definitionDigest(listed: JsonObject): string {
 /** Letters, digits and the marks that names have; no spaces, controls or anything that looks like something else. */
 function isPlainName(name: string): boolean {
   return /^[A-Za-z0-9_./:-]+$/.test(name);
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function shown(text: string): string {

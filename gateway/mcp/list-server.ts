@@ -1,5 +1,5 @@
 import type { ServerCapabilities } from '@modelcontextprotocol/client';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, type JsonObject } from '../../receipts/json-value.ts';
 import { type Definition, parseDefinition } from './definition.ts';
 import type { ServerConnection } from './server-connection.ts';
 import { requestServer } from './server-request.ts';
@@ -50,7 +50,7 @@ export async function listServer(connection: ServerConnection): Promise<ServerLi
 
 function takePage(result: JsonObject, tools: Map<string, Definition>, faults: string[]): void {
   const entries = result['tools'];
-  if (!isList(entries)) {
+  if (!isArray(entries)) {
     faults.push('a page of its list has no `tools`');
     return;
   }
@@ -60,8 +60,4 @@ function takePage(result: JsonObject, tools: Map<string, Definition>, faults: st
     else if (tools.has(definition.name)) faults.push(`it lists \`${definition.name}\` twice: the first counts`);
     else tools.set(definition.name, definition);
   }
-}
-
-function isList(value: JsonValue | undefined): value is readonly JsonValue[] {
-  return Array.isArray(value);
 }

@@ -8,7 +8,7 @@ import {
 } from '@modelcontextprotocol/server';
 import type { Caller } from '../../policy/call.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject } from '../../receipts/json-value.ts';
 import type { Gateway } from '../gateway.ts';
 import { type Authenticator, callerOf } from '../http/authenticate.ts';
 import { readJsonBody } from '../http/body.ts';
@@ -229,8 +229,4 @@ function standardHeaders(exchange: EdgeExchange): {
 function idOf(message: JsonObject | undefined): string | number | null {
   const id = message?.['id'];
   return typeof id === 'string' || typeof id === 'number' ? id : null;
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
 import type { SchemaFault } from '../../policy/schema/walk.ts';
 import { NO_FAULTS, type Tool } from '../../policy/tool.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject } from '../../receipts/json-value.ts';
 import type { Upstream, UpstreamAnswer, UpstreamCall } from '../exchange.ts';
 import { renderJson } from '../http/problems.ts';
 import { answerOfError } from './call-fault.ts';
@@ -76,8 +76,4 @@ export function withoutOurMeta(result: JsonObject): JsonObject {
 /** Whether a `_meta` member is the gateway's own. */
 function isOurs(name: string): boolean {
   return name.toLowerCase().startsWith('toolgate/');
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { parseJson } from '../../receipts/json.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
 
 /** What was pinned of a tool. */
@@ -66,8 +66,4 @@ function parsePins(value: JsonValue): Pins {
     pins.set(id, { digest, by, definition });
   }
   return pins;
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

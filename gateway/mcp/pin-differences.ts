@@ -1,5 +1,5 @@
 import { canonicalize } from '../../receipts/canonical.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { Pins } from './pin-book.ts';
 
 /** How a tool differs from its pin. */
@@ -50,8 +50,4 @@ function shown(value: JsonValue): string {
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}… (${text.length} characters)` : text;
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

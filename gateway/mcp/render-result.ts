@@ -1,7 +1,7 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { parseJson } from '../../receipts/json.ts';
 import { JsonFault } from '../../receipts/json-fault.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { EnforceAnswer, Problem, ToolCheck, UpstreamAnswer } from '../exchange.ts';
 import { renderJson } from '../http/problems.ts';
 import { collectBody } from './collect-body.ts';
@@ -162,8 +162,4 @@ function contentTypeOf(headers: readonly string[]): string | undefined {
 /** An answer of the gateway's own as JSON: made of nothing else, whatever its type says. */
 function plain(value: object): JsonValue {
   return parseJson(renderJson(value));
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

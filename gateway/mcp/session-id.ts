@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { Gateway } from '../gateway.ts';
 
 /** What an `Mcp-Session-Id` says, signed by the gateway: any process of the same store can go on with the session. */
@@ -61,8 +61,4 @@ function isClaims(value: JsonValue): value is JsonObject & SessionClaims {
   const { id, caller, protocolVersion, capabilities, clientInfo } = value;
   const texts = [id, caller, protocolVersion].every((text) => typeof text === 'string');
   return texts && isObject(capabilities) && isObject(clientInfo);
-}
-
-function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@ import { endRunInView, type SessionView } from '../../policy/session.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { EntryBody, Outcome } from '../../receipts/history.ts';
 import { parseJson } from '../../receipts/json.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { PreparedLine } from '../audit/line.ts';
 import { outcomeOf, readBody } from '../enforce/step-facts.ts';
 import { endHolds } from '../enforce/usage.ts';
@@ -244,8 +244,4 @@ function releaseOf(gateway: Gateway, { link, fence, tool }: ClaimRecord): readon
     { op: 'move_claim', link, fence, from: ['claimed'], to: 'failed', ...at },
     ...endHolds(gateway.loaded, tool, link, 'failed'),
   ];
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

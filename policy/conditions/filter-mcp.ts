@@ -1,9 +1,8 @@
 import { parseJson } from '../../receipts/json.ts';
 import { JsonFault } from '../../receipts/json-fault.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { Lookups } from './condition.ts';
 import type { CompiledFilter, Filtered } from './filter.ts';
-import { isList, isObject } from './path.ts';
 
 /**
  * Filters an MCP tool result (`CallToolResult`): the records stand in `structuredContent`, in text content that is JSON,
@@ -26,7 +25,7 @@ export function filterToolResult(
     const members = { ...result, structuredContent: filtered.value, content: text };
     return { value: members, heldBack: filtered.heldBack };
   }
-  if (!isList(content)) return undefined;
+  if (!isArray(content)) return undefined;
   const blocks: JsonValue[] = [];
   let heldBack = 0;
   for (const block of content) {

@@ -1,8 +1,8 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { compileConditions } from './compile.ts';
 import { type CompiledConditions, ConditionFault, type ConditionSource, type Lookups } from './condition.ts';
 import type { ResolveField } from './operand.ts';
-import { isList, isObject, type Path, parsePath, withEach } from './path.ts';
+import { type Path, parsePath, withEach } from './path.ts';
 
 /** A filter as it is written: which records of a read's answer are passed on. */
 export interface FilterSource {
@@ -44,7 +44,7 @@ function filterAt(
   if (step === 'each') {
     // A list that is null has no records.
     if (value === null) return { value, heldBack: 0 };
-    return isList(value) ? filterList(value, steps, at + 1, keep, lookups) : undefined;
+    return isArray(value) ? filterList(value, steps, at + 1, keep, lookups) : undefined;
   }
   if (!isObject(value) || !Object.hasOwn(value, step.member)) return undefined;
   const member = value[step.member];

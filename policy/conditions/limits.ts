@@ -1,8 +1,8 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { GateRefusal } from '../call.ts';
 import type { Usage } from './condition.ts';
 import { addTexts, decimalText, isMore, sumDecimals } from './decimals.ts';
-import { isObject, type Path, parsePath, readPath } from './path.ts';
+import { type Path, parsePath, readPath } from './path.ts';
 import { isCalendar, isSliding, type Period, SLIDING_MS, type WindowOf } from './period.ts';
 
 /** A limit as it is written: how many calls in a period. */

@@ -1,6 +1,6 @@
-import type { JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonValue } from '../../receipts/json-value.ts';
 import { ConditionFault, type FieldSource, type Lookups, type OperandSource } from './condition.ts';
-import { isObject, type Path, parsePath, readOne, readPath } from './path.ts';
+import { type Path, parsePath, readOne, readPath } from './path.ts';
 import { isSame } from './values.ts';
 
 /** What a condition compares with, ready to be read. */

@@ -1,5 +1,5 @@
+import { isArray } from '../../receipts/json-value.ts';
 import type { Operator } from './condition.ts';
-import { isList } from './path.ts';
 import { dateOrderOf, isAmong, isIn, isSame, orderOf, type Side } from './values.ts';
 
 /** Whether a value stands to an operand as an operator says; `undefined` where nobody can tell without guessing. */
@@ -38,5 +38,5 @@ export const COMPARE: Readonly<Record<Operator, Compare>> = {
 };
 
 function isListSide(side: Side): side is Extract<Side, readonly unknown[]> {
-  return typeof side === 'object' && isList(side as never);
+  return typeof side === 'object' && isArray(side as never);
 }

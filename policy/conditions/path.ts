@@ -1,4 +1,4 @@
-import type { JsonArray, JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, isObject, type JsonValue } from '../../receipts/json-value.ts';
 import { ConditionFault } from './condition.ts';
 
 /** A step of a path: a member's name, or each item of a list. */
@@ -59,21 +59,13 @@ export function readPresent(value: JsonValue, path: Path): readonly JsonValue[] 
 export function readItems(value: JsonValue, path: Path): readonly JsonValue[] | undefined {
   const found = readPath(value, path);
   if (found === undefined || path.steps.at(-1) === 'each') return found;
-  if (found.every(isList)) return found.flat();
-  return path.many && !found.some(isList) ? found : undefined;
+  if (found.every(isArray)) return found.flat();
+  return path.many && !found.some(isArray) ? found : undefined;
 }
 
 /** The one value at a path without lists; `undefined` where there is none. */
 export function readOne(value: JsonValue, path: Path): JsonValue | undefined {
   return path.many ? undefined : readPath(value, path)?.[0];
-}
-
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-export function isList(value: JsonValue | undefined): value is JsonArray {
-  return Array.isArray(value);
 }
 
 function collect(value: JsonValue, steps: readonly Step[], at: number, found: JsonValue[]): boolean {
@@ -82,7 +74,7 @@ function collect(value: JsonValue, steps: readonly Step[], at: number, found: Js
     found.push(value);
     return true;
   }
-  if (step === 'each') return isList(value) && value.every((item) => collect(item, steps, at + 1, found));
+  if (step === 'each') return isArray(value) && value.every((item) => collect(item, steps, at + 1, found));
   if (!isObject(value) || !Object.hasOwn(value, step.member)) return false;
   const member = value[step.member];
   return member !== undefined && collect(member, steps, at + 1, found);
@@ -95,7 +87,7 @@ function collectPresent(value: JsonValue, steps: readonly Step[], at: number, fo
     found.push(value);
     return true;
   }
-  if (step === 'each') return isList(value) && value.every((item) => collectPresent(item, steps, at + 1, found));
+  if (step === 'each') return isArray(value) && value.every((item) => collectPresent(item, steps, at + 1, found));
   if (!isObject(value)) return false;
   const member = Object.hasOwn(value, step.member) ? value[step.member] : undefined;
   return member === undefined || collectPresent(member, steps, at + 1, found);

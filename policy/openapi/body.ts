@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
-import { isObject, isSchema, member } from '../schema/dialect.ts';
+import { isSchema, member } from '../schema/dialect.ts';
 import type { SchemaDocument, Scope } from '../schema/document.ts';
 import { TEXT_KIND } from '../schema/kinds.ts';
 import type { BodyFormat, FormField, ParameterStyle } from './operation.ts';

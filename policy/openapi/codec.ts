@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { Routable } from '../route-template.ts';
 import type { Router } from '../routing.ts';
-import { isArray, isObject, member } from '../schema/dialect.ts';
+import { member } from '../schema/dialect.ts';
 import type { SchemaFault } from '../schema/walk.ts';
 import { normalisePath } from '../target.ts';
 import type { Operation } from './operation.ts';

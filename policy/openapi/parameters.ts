@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { isObject, isSchema, member } from '../schema/dialect.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { isSchema, member } from '../schema/dialect.ts';
 import type { SchemaDocument, Scope } from '../schema/document.ts';
 import type { ParameterPlace, ParameterStyle } from './operation.ts';
 import { follow, isReservedHeader, type Located, objectOf, textOf } from './source.ts';

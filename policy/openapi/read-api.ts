@@ -1,7 +1,7 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { RoutingError, templateParameters } from '../route-template.ts';
 import { Router } from '../routing.ts';
-import { isObject, member } from '../schema/dialect.ts';
+import { member } from '../schema/dialect.ts';
 import { SchemaDocument, type Scope } from '../schema/document.ts';
 import { type Api, ApiError, type ApiOperation, type ApiSelection, type RefusedOperation } from './api.ts';
 import { readRequestBody, readSwaggerBody } from './body.ts';

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { isObject } from '../schema/dialect.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { SchemaFault } from '../schema/walk.ts';
 import type { OperationBody } from './operation.ts';
 import { parsePairs, parseText, type RawPair, readQuery, single } from './query.ts';

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { isArray, isObject } from '../schema/dialect.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { SchemaFault } from '../schema/walk.ts';
 import { pathTextFault } from '../target.ts';
 import type { Operation, Parameter } from './operation.ts';

@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { fillTemplate } from '../route-template.ts';
-import { isArray, isObject, member } from '../schema/dialect.ts';
+import { member } from '../schema/dialect.ts';
 import { TEXT_KIND } from '../schema/kinds.ts';
 import { escapeToken, type SchemaFault } from '../schema/walk.ts';
 import { hasControl, pathTextFault } from '../target.ts';

@@ -1,6 +1,6 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { type CompiledSchema, compileSchema } from '../schema/compile.ts';
-import { isObject, member } from '../schema/dialect.ts';
+import { member } from '../schema/dialect.ts';
 import type { SchemaDocument } from '../schema/document.ts';
 import { isJsonType } from './body.ts';
 import { follow, type Located, objectOf } from './source.ts';

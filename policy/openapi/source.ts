@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { isObject, member } from '../schema/dialect.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { member } from '../schema/dialect.ts';
 import type { SchemaDocument, Scope } from '../schema/document.ts';
 import { ApiError } from './api.ts';
 

@@ -1,5 +1,4 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { isArray, isObject } from '../schema/dialect.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { ValueKind } from '../schema/kinds.ts';
 import { decodePercent, encodePercent } from '../target.ts';
 import type { ParameterStyle } from './operation.ts';

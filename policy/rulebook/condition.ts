@@ -1,5 +1,5 @@
 import { Big } from 'big.js';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { Comparison, Literal } from './expression-tree.ts';
 
 /**
@@ -79,10 +79,6 @@ export function readPath(from: JsonValue, path: readonly string[]): JsonValue | 
     value = member;
   }
   return value;
-}
-
-function isObject(value: JsonValue): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** True, a number other than 0, and a non-empty text, list or map hold; everything else does not. */

@@ -1,6 +1,6 @@
 import type { ValidateFunction } from 'ajv';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { type Dialect, type Direction, isArray } from './dialect.ts';
+import { isArray, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import type { Dialect, Direction } from './dialect.ts';
 import { DEFAULT_BASE, SchemaDocument, type Scope } from './document.ts';
 import { allowSteps } from './engine.ts';
 import { faultsOfErrors, sortFaults } from './faults.ts';

@@ -1,4 +1,4 @@
-import type { JsonArray, JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 
 /** The schema languages that are read; all are turned into 2020-12 on reading. */
 export type Dialect = '2020-12' | '2019-09' | 'draft-07' | 'draft-04' | 'openapi-3.0';
@@ -34,16 +34,6 @@ export const SUBSCHEMA_KEYWORDS: ReadonlyMap<string, Arrangement> = new Map<stri
   ['definitions', 'map'],
   ['contentSchema', 'one'],
 ]);
-
-/** True for a JSON object. */
-export function isObject(value: JsonValue | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** True for a JSON array. */
-export function isArray(value: JsonValue | undefined): value is JsonArray {
-  return Array.isArray(value);
-}
 
 /** True where a schema may stand: an object or a boolean. */
 export function isSchema(value: JsonValue | undefined): value is JsonObject | boolean {

@@ -1,14 +1,5 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import {
-  type Dialect,
-  dialectOf,
-  ignoresBesideRef,
-  isArray,
-  isObject,
-  isSchema,
-  member,
-  SUBSCHEMA_KEYWORDS,
-} from './dialect.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { type Dialect, dialectOf, ignoresBesideRef, isSchema, member, SUBSCHEMA_KEYWORDS } from './dialect.ts';
 
 /** Where a schema stands: the URI that its references are relative to, and the language it is written in. */
 export interface Scope {

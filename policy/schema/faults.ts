@@ -1,6 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import type { JsonValue } from '../../receipts/json-value.ts';
-import { isArray, isObject } from './dialect.ts';
+import { isArray, isObject, type JsonValue } from '../../receipts/json-value.ts';
 import { PUBLIC_KEYWORDS } from './lower.ts';
 import { escapeToken, type SchemaFault } from './walk.ts';
 

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { isArray, isObject, isSchema, SUBSCHEMA_KEYWORDS } from './dialect.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { isSchema, SUBSCHEMA_KEYWORDS } from './dialect.ts';
 import { isNumber } from './numbers.ts';
 
 /** The types of JSON Schema. */

@@ -1,5 +1,4 @@
-import type { JsonValue } from '../../receipts/json-value.ts';
-import { isArray } from './dialect.ts';
+import { isArray, type JsonValue } from '../../receipts/json-value.ts';
 import type { Shape, ShapeTable } from './shape.ts';
 
 /** Types of values that are one text in a path, query, header or form. */

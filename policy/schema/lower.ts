@@ -1,5 +1,4 @@
-import type { JsonValue } from '../../receipts/json-value.ts';
-import { isArray } from './dialect.ts';
+import { isArray, type JsonValue } from '../../receipts/json-value.ts';
 import { FORMATS } from './formats.ts';
 import type { SchemaNode } from './node.ts';
 import { inPlaceBranches, inPlaceNodes, opennessOf } from './shape.ts';

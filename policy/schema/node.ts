@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { type Dialect, type Direction, isArray, isObject, member, upgradeSchema } from './dialect.ts';
+import { isArray, isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { type Dialect, type Direction, member, upgradeSchema } from './dialect.ts';
 import type { SchemaDocument, Scope } from './document.ts';
 import { checkEnforceable, type PatternProperty, readPatternProperties } from './enforceable.ts';
 import { faultOfSubschemas, readAssertions } from './keywords.ts';

@@ -1,4 +1,4 @@
-import { isArray, isObject } from './dialect.ts';
+import { isArray, isObject } from '../../receipts/json-value.ts';
 import { SchemaError, type SchemaNode } from './node.ts';
 import { inPlaceBranches, inPlaceNodes, opennessOf } from './shape.ts';
 import { escapeToken } from './walk.ts';

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { isObject, member, SUBSCHEMA_KEYWORDS, upgradeSchema } from './dialect.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { member, SUBSCHEMA_KEYWORDS, upgradeSchema } from './dialect.ts';
 import type { SchemaNode } from './node.ts';
 
 /** Keywords that mean nothing outside the file or dialect they were written in. */

@@ -1,5 +1,4 @@
-import type { JsonValue } from '../../receipts/json-value.ts';
-import { isArray } from './dialect.ts';
+import { isArray, type JsonValue } from '../../receipts/json-value.ts';
 import { foldName, type Shape, type ShapeTable } from './shape.ts';
 
 /** What is wrong at one place of an instance. */
