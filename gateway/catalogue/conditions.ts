@@ -1,7 +1,8 @@
+import { OPERATORS, type Operator } from '../../policy/conditions/condition.ts';
 import { literalFault, type SubjectWord } from '../../policy/conditions/literals.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
 import type { ConfigPath } from '../config/problem.ts';
-import { OPERATORS, type RawCondition, type RawOperand } from '../config/raw.ts';
+import type { RawCondition, RawOperand } from '../config/raw.ts';
 import type { ResultField } from './names.ts';
 import { checkArgument, checkPath, type Drafts, resolveResultField, type ToolDraft, watchField } from './tool-draft.ts';
 
@@ -75,7 +76,7 @@ function checkCondition(
 function checkOperand(
   drafts: Drafts,
   draft: ToolDraft,
-  operator: (typeof OPERATORS)[number],
+  operator: Operator,
   operand: RawOperand | undefined,
   path: ConfigPath,
   place: Place,

@@ -197,7 +197,7 @@ interface RawRetry {
 /** A value, a list, or where the value is read when the call comes. */
 export type RawOperand = JsonValue | { readonly from?: string; readonly same?: string; readonly from_row?: string };
 
-/** A condition; its operators are the keys of `OPERATORS`. */
+/** A condition; its operators are the `OPERATORS` of policy/conditions/condition.ts. */
 export interface RawCondition {
   readonly field?: string;
   readonly total?: string;
@@ -218,22 +218,6 @@ export interface RawCondition {
   readonly after?: RawOperand;
   readonly contains?: RawOperand;
 }
-
-/** The operators of a condition. */
-export const OPERATORS = [
-  'is',
-  'is_not',
-  'one_of',
-  'none_of',
-  'at_least',
-  'at_most',
-  'under',
-  'over',
-  'between',
-  'before',
-  'after',
-  'contains',
-] as const;
 
 export interface RawFilter {
   readonly each: string;

@@ -1,8 +1,8 @@
+import { OPERATORS } from '../../policy/conditions/condition.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { BuiltCatalogue } from '../catalogue/build.ts';
 import type { ToolSettings } from '../catalogue/tool-settings.ts';
 import type { RawCondition, RawOperand } from '../config/raw.ts';
-import { OPERATORS } from '../config/raw.ts';
 
 /** What is kept of a tool's answers, because rules read it later. */
 export interface WatchPlan {
