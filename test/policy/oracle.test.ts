@@ -23,15 +23,22 @@ function assertSame(world: World): string {
 }
 
 test('the check equals a naive one that asks every row and takes the first answer', () => {
+  fc.assert(
+    fc.property(RANDOM_WORLD, (world) => void assertSame(world)),
+    { numRuns: 2_000 },
+  );
+});
+
+test('it does so in worlds in which every row comes to answer', () => {
   const met = new Map<string, number>();
   fc.assert(
     fc.property(RANDOM_WORLD, (world) => {
       const step = assertSame(world);
       met.set(step, (met.get(step) ?? 0) + 1);
     }),
-    { numRuns: 6_000 },
+    // The same worlds each time: that every row answers is asked of them, and chance must not decide that.
+    { numRuns: 4_000, seed: 20 },
   );
-  // The worlds are worth something only if every row comes to answer.
   for (const { name } of STEPS)
     assert.ok((met.get(name) ?? 0) >= 5, `\`${name}\` answered ${met.get(name) ?? 0} times`);
 });
