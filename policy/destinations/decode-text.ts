@@ -90,10 +90,10 @@ export function decodeCoded(text: string): string {
 const SPOKEN_MARK =
   /[ \t]{0,3}[[({<]\s{0,3}(at|arroba|@|dot|ponto|punto|\.|slash|barra|colon|:)\s{0,3}[\])}>][ \t]{0,3}/gi;
 const SPOKEN_ADDRESS =
-  /([\p{L}\p{N}_+-]{1,64})\s{1,3}(?:at|arroba)\s{1,3}([\p{L}\p{N}-]{1,63})\s{1,3}(?:dot|ponto|punto)\s{1,3}(\p{L}{2,24})/giu;
+  /(?<![\p{L}\p{N}_+-])([\p{L}\p{N}_+-]{1,64})\s{1,3}(?:at|arroba)\s{1,3}([\p{L}\p{N}-]{1,63})\s{1,3}(?:dot|ponto|punto)\s{1,3}(\p{L}{2,24})/giu;
 // `evil dot com` and `evil .com`; not Portuguese, where `ponto com` is also a point with something.
 const SPOKEN_HOST =
-  /([\p{L}\p{N}-]{2,63})(?:\s{1,3}dot\s{1,3}|\s\.)(com|net|org|io|dev|app|xyz|info|biz|ai)(?![\p{L}\p{N}])/giu;
+  /(?<![\p{L}\p{N}-])([\p{L}\p{N}-]{2,63})(?:\s{1,3}dot\s{1,3}|\s\.)(com|net|org|io|dev|app|xyz|info|biz|ai)(?![\p{L}\p{N}])/giu;
 const ARTICLES: ReadonlySet<string> = new Set(
   'the an of this that every early first old new another any all like and or in is os as um uma no na'.split(' '),
 );
