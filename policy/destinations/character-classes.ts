@@ -5,6 +5,7 @@ const DIGIT = 4;
 const SCHEME = 8;
 const LOCAL = 16;
 const HEX = 32;
+const STOP = 64;
 const CLASSES: Uint8Array = new Uint8Array(128);
 
 function mark(characters: string, flag: number): void {
@@ -21,6 +22,10 @@ mark('-_.', HOST);
 mark('+-.', SCHEME);
 mark("!#$%&'*+-/=?^_`{|}~.", LOCAL);
 
+mark('<>"`{}|^ \x7f', STOP);
+for (let code = 0; code < 0x20; code += 1) mark(String.fromCharCode(code), STOP);
+
+const WIDE_QUOTES = '“”«»';
 const WORD_BEYOND_ASCII = /[\p{L}\p{M}\p{N}\p{Cs}\u2600-\u27bf]/u;
 const BLANK_BEYOND_ASCII = /[\s\u0085\u200b-\u200f\u2028-\u202f\u2060\ufeff]/;
 
@@ -69,7 +74,6 @@ export function isBlank(code: number): boolean {
   return code <= 0x20 || code === 0x7f || (code >= 0x80 && BLANK_BEYOND_ASCII.test(String.fromCharCode(code)));
 }
 
-const URL_STOPS = '<>"`{}|^“”«»';
 const TRAILING = ".,;:!?')]*…";
 
 /** Where a URL, host or path that goes on at `from` ends: before white space or a delimiter, less trailing punctuation. */
@@ -77,7 +81,8 @@ export function endOfPiece(text: string, from: number, limit: number = text.leng
   let end = from;
   while (end < limit) {
     const code = text.charCodeAt(end);
-    if (isBlank(code) || URL_STOPS.includes(text[end] ?? '')) break;
+    if (code < 0x80 ? ((CLASSES[code] ?? 0) & STOP) !== 0 : isBlank(code) || WIDE_QUOTES.includes(text[end] ?? ''))
+      break;
     end += 1;
   }
   while (end > from && TRAILING.includes(text[end - 1] ?? '')) end -= 1;

@@ -2,7 +2,7 @@ import { decodeHTML } from 'entities/decode';
 
 const PERCENT_RUN = /(?:%[0-9A-Fa-f]{2})+/g;
 const BACKSLASH =
-  /\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(\/))|%u([0-9A-Fa-f]{4})|=(2E|2F|3A|40)/g;
+  /\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([0-7]{3})|([/.:@]))|%u([0-9A-Fa-f]{4})|=(2E|2F|3A|40)/g;
 const CODED_RUN = /[A-Za-z0-9+/_-]{16,}/g;
 const ANY_CODED_RUN = /[A-Za-z0-9+/_-]{16}/;
 // The commonest long id, too short and too few letters to hide anything.
@@ -39,16 +39,15 @@ function codePoint(hex: string): string {
   return code > 0x10ffff ? '\ufffd' : String.fromCodePoint(code);
 }
 
-/** `\u002e`, `\x2e`, `\u{2e}`, `%u002e`, JSON's `\/`, and of quoted-printable (RFC 2045) what makes an address: `=2E`. */
+/** `\u002e`, `\x2e`, `\u{2e}`, `%u002e`, `\056`, a mark with a backslash before it as JSON and Markdown write it (`\/`), and of quoted-printable (RFC 2045) what makes an address: `=2E`. */
 export function decodeEscapes(text: string): string {
   if (!text.includes('\\') && !text.includes('%u') && !text.includes('=')) return text;
-  return text.replace(
-    BACKSLASH,
-    (_all, braced?: string, four?: string, two?: string, slash?: string, old?: string, quoted?: string) => {
-      const hex = braced ?? four ?? two ?? old ?? quoted;
-      return hex === undefined ? (slash ?? '') : codePoint(hex);
-    },
-  );
+  return text.replace(BACKSLASH, (_all, ...groups: (string | undefined)[]) => {
+    const [braced, four, two, octal, mark, old, quoted] = groups;
+    const hex = braced ?? four ?? two ?? old ?? quoted;
+    if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8));
+    return hex === undefined ? (mark ?? '') : codePoint(hex);
+  });
 }
 
 /** True for a text that may hold a run of base64 or hexadecimal long enough to hide a destination. */
@@ -89,15 +88,24 @@ export function decodeCoded(text: string): string {
 }
 
 const SPOKEN_MARK =
-  /[ \t]{0,3}[[({<]\s{0,3}(at|arroba|@|dot|ponto|punto|\.|slash|barra|colon)\s{0,3}[\])}>][ \t]{0,3}/gi;
+  /[ \t]{0,3}[[({<]\s{0,3}(at|arroba|@|dot|ponto|punto|\.|slash|barra|colon|:)\s{0,3}[\])}>][ \t]{0,3}/gi;
 const SPOKEN_ADDRESS =
-  /([\p{L}\p{N}_+-]{1,64})\s{1,3}(?:at|arroba)\s{1,3}([\p{L}\p{N}-]{1,63})\s{1,3}(?:dot|ponto|punto)\s{1,3}(\p{L}{2,24})/giu;
+  /(?<![\p{L}\p{N}_+-])([\p{L}\p{N}_+-]{1,64})\s{1,3}(?:at|arroba)\s{1,3}([\p{L}\p{N}-]{1,63})\s{1,3}(?:dot|ponto|punto)\s{1,3}(\p{L}{2,24})/giu;
+// `evil dot com` and `evil .com`; not Portuguese, where `ponto com` is also a point with something.
+const SPOKEN_HOST =
+  /(?<![\p{L}\p{N}-])([\p{L}\p{N}-]{2,63})(?:\s{1,3}dot\s{1,3}|\s\.)(com|net|org|io|dev|app|xyz|info|biz|ai)(?![\p{L}\p{N}])/giu;
+const ARTICLES: ReadonlySet<string> = new Set(
+  'the an of this that every early first old new another any all like and or in is os as um uma no na'.split(' '),
+);
 const MARKS: Readonly<Record<string, string>> = {
   at: '@', arroba: '@', '@': '@', dot: '.', ponto: '.', punto: '.', '.': '.', slash: '/', barra: '/', colon: ':',
 }; // biome-ignore format: a table
 
-/** `alice [at] evil [dot] com`, `evil(.)com` and, for an address, the bare words, in English, Portuguese and Spanish. */
+/** `alice [at] evil [dot] com`, `evil(.)com` and, for an address or a common suffix, the bare words, in English, Portuguese and Spanish. */
 export function decodeSpoken(text: string): string {
   const marked = text.replace(SPOKEN_MARK, (_all, word: string) => MARKS[word.toLowerCase()] ?? word);
-  return /\b(?:dot|ponto|punto)\b/i.test(marked) ? marked.replace(SPOKEN_ADDRESS, '$1@$2.$3') : marked;
+  const addressed = /\b(?:dot|ponto|punto)\b/i.test(marked) ? marked.replace(SPOKEN_ADDRESS, '$1@$2.$3') : marked;
+  return addressed.replace(SPOKEN_HOST, (all, name: string, suffix: string) =>
+    ARTICLES.has(name.toLowerCase()) ? all : `${name}.${suffix}`,
+  );
 }

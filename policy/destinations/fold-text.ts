@@ -1,10 +1,10 @@
 // Default-ignorable characters (Unicode, UAX 44), all format characters, and the overlays that strike letters through:
-// none of them changes which host a reader or a resolver sees.
-const IGNORABLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[\u0334-\u0338]|[\u20d0-\u20f0]/gu;
-const LOOK_ALIKES = /[。．｡․·•∙⋅・･܁܂۔⁄∕⧸╱∶ː꞉∖⧵⟍‐‑﹫]/g;
+// nor do controls: none of them changes which host a reader or a resolver sees.
+const IGNORABLE = /[\p{Default_Ignorable_Code_Point}\p{Cf}]|[^\P{Cc}\t\n\r]|[\u0334-\u0338]|[\u20d0-\u20f0]/gu;
+const LOOK_ALIKES = /[。．｡․·•∙⋅・･܁܂۔‧⸳ꓸ᛫˙⁄∕⧸╱∶ː꞉∖⧵⟍‐‑﹫]/g;
 const PLAIN: ReadonlyMap<string, string> = new Map(
   [
-    ['.', '。．｡․·•∙⋅・･܁܂۔'],
+    ['.', '。．｡․·•∙⋅・･܁܂۔‧⸳ꓸ᛫˙'],
     ['/', '⁄∕⧸╱'],
     [':', '∶ː꞉'],
     ['\\', '∖⧵⟍'],
@@ -25,9 +25,9 @@ const LATIN_LIKE: ReadonlyMap<string, string> = new Map(
 );
 const MIXED_WORD = /[\p{L}\p{N}._-]+/gu;
 const OTHER_SCRIPT = /[\u0370-\u03ff\u0400-\u052f]/;
-const ONLY_ASCII = /^\p{ASCII}*$/u;
+const ONLY_ASCII = /^[\t\n\r\x20-\x7e]*$/;
 
-/** True where nothing below can change the text. */
+/** True for printable ASCII, tabs and line breaks, where nothing below can change the text. */
 export function isAscii(text: string): boolean {
   return ONLY_ASCII.test(text);
 }
@@ -38,8 +38,13 @@ export function isAscii(text: string): boolean {
  */
 export function foldText(text: string): string {
   if (isAscii(text)) return text;
-  const plain = text.replace(IGNORABLE, '').normalize('NFKC').replace(IGNORABLE, '');
-  return plain.replace(LOOK_ALIKES, (like) => PLAIN.get(like) ?? like);
+  // Before NFKC as well, which makes a space and a mark of some of them.
+  const plain = withoutLookAlikes(text.replace(IGNORABLE, '')).normalize('NFKC').replace(IGNORABLE, '');
+  return withoutLookAlikes(plain);
+}
+
+function withoutLookAlikes(text: string): string {
+  return text.replace(LOOK_ALIKES, (like) => PLAIN.get(like) ?? like);
 }
 
 /** Words that mix Latin with Cyrillic or Greek, in Latin alone. A word of one script is left as it is. */

@@ -1,5 +1,14 @@
 import { parse } from 'tldts';
-import { endOfPiece, isDigit, isHexCode, isHostCode, isLetter, isWordCode, type Span } from './character-classes.ts';
+import {
+  endOfPiece,
+  isBlank,
+  isDigit,
+  isHexCode,
+  isHostCode,
+  isLetter,
+  isWordCode,
+  type Span,
+} from './character-classes.ts';
 import { isIpv4 } from './ip-addresses.ts';
 
 // Names that IANA's list does not have and that resolvers of private networks, Tor or RFC 6761 do.
@@ -19,6 +28,7 @@ const COMMON_SUFFIXES: ReadonlySet<string> = new Set([
   'ru', 'cn', 'de', 'onion', 'internal',
 ]); // biome-ignore format: a list of words
 const TLDTS_OPTIONS = { extractHostname: false, validateHostname: false, mixedInputs: false, detectIp: false };
+const ESCAPE = /^(?:u[0-9a-f]{4}|x[0-9a-f]{2})/i;
 const LAST_LABELS = 6;
 
 /** What a suffix says of a host: `sure`, `file` where a file name ends so too, `none` where nobody resolves it. */
@@ -62,7 +72,8 @@ function hostLength(labels: readonly string[], anchored: boolean): number {
 function isAnchored(text: string, at: number): boolean {
   const code = text.charCodeAt(at + 1);
   if (text[at] === ':') return isDigit(code);
-  return text[at] === '/' && (isWordCode(code) || '?#.~_-'.includes(text[at + 1] ?? ' '));
+  if (text[at] === '?') return isWordCode(code);
+  return text[at] === '/' && !isBlank(code);
 }
 
 function endOfHost(text: string, at: number): number {
@@ -86,11 +97,20 @@ function isServicePort(text: string, at: number): boolean {
   return known && text[end] === '/' && isLetter(text.charCodeAt(end + 1));
 }
 
+/** `10.0.0.1-9` and `10.0.0.1-10.0.0.9`; `1.2.3.4-beta` is a version. */
+function isIpRange(run: string): boolean {
+  const [first = '', last = '', more] = run.length > 31 ? [] : run.split('-');
+  return more === undefined && isIpv4(first) && (isIpv4(last) || /^[0-9]{1,3}$/.test(last));
+}
+
 function readRun(text: string, start: number, end: number, spans: Span[]): void {
   let from = start;
   let to = end;
-  // `%2Fevil.com` before it is decoded: the two digits belong to the percent sign.
-  if (text[from - 1] === '%' && isHexCode(text.charCodeAt(from)) && isHexCode(text.charCodeAt(from + 1))) from += 2;
+  // `%2Fevil.com` and `\u0040evil.com` before they are decoded: the digits belong to the sign before them.
+  const coded = text[from - 1] === '\\' ? ESCAPE.exec(text.slice(from, from + 5)) : null;
+  if (coded !== null) from += coded[0].length;
+  else if (text[from - 1] === '%' && isHexCode(text.charCodeAt(from)) && isHexCode(text.charCodeAt(from + 1)))
+    from += 2;
   while (from < to && '.-'.includes(text[from] ?? '')) from += 1;
   while (to > from && '.-'.includes(text[to - 1] ?? '')) to -= 1;
   const run = text.slice(from, to);
@@ -104,7 +124,7 @@ function readRun(text: string, start: number, end: number, spans: Span[]): void 
     return;
   }
   if (ABBREVIATIONS.has(run)) return;
-  if (isIpv4(run)) {
+  if (isIpv4(run) || isIpRange(run)) {
     const stop = endOfHost(text, to);
     spans.push({ start: from, end: stop, bare: stop === to });
     return;

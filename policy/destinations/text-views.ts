@@ -4,7 +4,7 @@ import { foldText, isAscii, latinLookAlikes } from './fold-text.ts';
 /** How often one decoding may follow another; percent signs alone are taken off three times. */
 const DEEPEST = 4;
 const MOST_VIEWS = 48;
-const MIGHT_SPEAK = /[[({<]|\b(?:dot|ponto|punto)\b/i;
+const MIGHT_SPEAK = /[[({<]|\b(?:dot|ponto|punto)\b|\s\.[a-z]/i;
 const SPLIT_SCHEME = /^[\s\p{Cc}]*(?:https?|ftp|wss?|file|mailto|javascript|data|blob):/iu;
 const LINE_BREAK = /[\t\r\n]/;
 const LINE_BREAKS = /[\t\r\n]+/g;

@@ -10,12 +10,18 @@ function hasOrdinaryCase(token: string): boolean {
   return token.slice(1) === lower.slice(1);
 }
 
+/** `US`, `DE`, `NO` and `AND` name countries where `us`, `de`, `no` and `and` do not. */
+function isShortCode(token: string): boolean {
+  return token.length <= 3 && token !== token.toLowerCase() && token === token.toUpperCase();
+}
+
 /**
  * What two tokens share where they count as the same. Words of letters and e-mail addresses: the case left out. Everything
- * with a digit in it, and words of mixed case, may be an id: exactly as written.
+ * with a digit in it, words of mixed case and short ones in capitals may be an id or a code: exactly as written.
  */
 export function tokenKey(token: string): string {
-  if (EMAIL.test(token) || (WORD.test(token) && hasOrdinaryCase(token))) return token.toLowerCase();
+  if (EMAIL.test(token) || (WORD.test(token) && hasOrdinaryCase(token) && !isShortCode(token)))
+    return token.toLowerCase();
   return token;
 }
 

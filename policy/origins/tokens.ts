@@ -6,6 +6,8 @@ const NAME = /^[\p{L}\p{M}_-]+$/u;
 const ALWAYS_APART = '()[]{}<>"“”«»;';
 const LEADING = "'#@*_~`¿¡§†‹›„‚&|%,:!?";
 const TRAILING = "'.,:!?…%*_~`‹›&|°";
+// `nº4411`, `n.4411`, `no.4411`
+const NUMBER_SIGN = /^n(?:[º°]\.?|\.[º°]?|o\.|r\.)(?=[0-9])/i;
 const CURRENCY = /^([+\-−]?)((?:US|CA|AU|NZ|HK|R|A|C)?\$|[€£¥₹₩₽₺¢])(?=[+\-−]?[.,]?[0-9]|$)/;
 const CURRENCY_AFTER = /[0-9](R\$|US\$|[$€£¥₹₩₽₺¢])$/;
 
@@ -56,6 +58,11 @@ function pushChunk(text: string, start: number, end: number, out: string[]): voi
   const after: string[] = [];
   while (to > from && TRAILING.includes(text[to - 1] ?? '')) after.push(text[--to] ?? '');
   let word = text.slice(from, to);
+  const sign = NUMBER_SIGN.exec(word.slice(0, 6))?.[0];
+  if (sign !== undefined) {
+    out.push(sign);
+    word = word.slice(sign.length);
+  }
   const before = CURRENCY.exec(word.slice(0, 8));
   if (before !== null) {
     out.push(before[2] ?? '');
