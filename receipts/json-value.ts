@@ -21,3 +21,8 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
 export function isArray(value: JsonValue | undefined): value is JsonArray {
   return Array.isArray(value);
 }
+
+/** A JSON value that should be an object; an empty one where it is something else or absent. */
+export function objectOf(value: JsonValue | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}

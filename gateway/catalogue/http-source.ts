@@ -1,6 +1,6 @@
 import { RoutingError } from '../../policy/route-template.ts';
 import { Router } from '../../policy/routing.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { type JsonObject, type JsonValue, objectOf } from '../../receipts/json-value.ts';
 import type { Config, RouteConfig } from '../config/config.ts';
 import { type ConfigPath, ProblemLog } from '../config/problem.ts';
 import type { RawHttpCall } from '../config/raw.ts';
@@ -106,9 +106,4 @@ function checkParameters(
       );
     }
   }
-}
-
-/** A value as an object, empty where it is none. */
-export function objectOf(value: JsonValue | undefined): JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as JsonObject) : {};
 }

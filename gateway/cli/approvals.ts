@@ -1,7 +1,8 @@
 import type { JsonValue } from '../../receipts/json-value.ts';
+import { objectOf } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
 import { askGateway } from './gateway-client.ts';
-import { listOf, objectOf, textOf, timeOf } from './json-members.ts';
+import { listOf, textOf, timeOf } from './json-members.ts';
 import { print, printable } from './output.ts';
 
 /** Prints the confirmations of a state. Throws `CliFault`. */

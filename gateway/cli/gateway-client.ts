@@ -1,7 +1,7 @@
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
+import { objectOf } from '../../receipts/json-value.ts';
 import { CliFault } from './command.ts';
-import { objectOf } from './json-members.ts';
 
 /** How long a gateway may take to answer. */
 const TIMEOUT_MS = 30_000;

@@ -1,14 +1,9 @@
-import { isArray, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { isArray, type JsonValue } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
 
 /** A member of a gateway's answer as text: a string as it is, anything else as JSON, what is absent as nothing. */
 export function textOf(value: JsonValue | undefined): string {
   return value === undefined || value === null ? '' : typeof value === 'string' ? value : renderJson(value);
-}
-
-/** A member that should be an object; an empty one where it is not. */
-export function objectOf(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !isArray(value) ? value : {};
 }
 
 /** A member that should be a list; an empty one where it is not. */

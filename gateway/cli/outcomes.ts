@@ -1,8 +1,9 @@
 import type { JsonValue } from '../../receipts/json-value.ts';
+import { objectOf } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
 import { CliFault } from './command.ts';
 import { askGateway } from './gateway-client.ts';
-import { listOf, objectOf, textOf, timeOf } from './json-members.ts';
+import { listOf, textOf, timeOf } from './json-members.ts';
 import { print, printable, renderColumns } from './output.ts';
 
 /** Prints the calls whose outcome is unknown. Throws `CliFault`. */

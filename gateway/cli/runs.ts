@@ -1,7 +1,8 @@
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { objectOf } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
 import { askGateway } from './gateway-client.ts';
-import { listOf, objectOf, textOf, timeOf } from './json-members.ts';
+import { listOf, textOf, timeOf } from './json-members.ts';
 import { print, printable, renderColumns } from './output.ts';
 
 /** Where a gateway is, and whose run is meant. */

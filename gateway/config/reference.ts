@@ -1,4 +1,4 @@
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { type JsonObject, type JsonValue, objectOf } from '../../receipts/json-value.ts';
 
 /**
  * The configuration reference as Markdown: one table for the top level and one for each mapping of the schema, in the
@@ -101,10 +101,6 @@ function refsOf(value: JsonValue): string[] {
 function refOf(member: JsonObject): string | undefined {
   const ref = member['$ref'];
   return typeof ref === 'string' ? ref.replace('#/$defs/', '') : undefined;
-}
-
-function objectOf(value: JsonValue | undefined): JsonObject {
-  return value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as JsonObject) : {};
 }
 
 function textOf(value: JsonValue | undefined): string {

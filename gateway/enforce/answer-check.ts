@@ -1,7 +1,7 @@
 import { reasonOf } from '../../policy/reasons.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { ToolCheck } from '../exchange.ts';
 import type { ReadCall } from './read-call.ts';
 
@@ -56,7 +56,7 @@ function sentenceOf(read: Pick<ReadCall, 'call'>, verdict: Verdict): string {
 
 function asObjects(value: JsonValue | undefined): readonly JsonObject[] {
   if (!Array.isArray(value)) return [];
-  return value.filter((item): item is JsonObject => typeof item === 'object' && item !== null && !Array.isArray(item));
+  return value.filter(isObject);
 }
 
 function asTexts(value: JsonValue | undefined): readonly string[] {

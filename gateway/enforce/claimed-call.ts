@@ -1,7 +1,7 @@
 import type { Tool } from '../../policy/tool.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 import { parseJson } from '../../receipts/json.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { EnforceRequest } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClaimRecord, SessionRecord } from '../store/port.ts';
@@ -63,6 +63,6 @@ function readAgain(gateway: Gateway, claim: ClaimRecord, session: string, resent
 }
 
 function asObject(value: JsonValue): JsonObject {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+  if (isObject(value)) return value;
   throw new Error('a claim keeps arguments that are no object');
 }

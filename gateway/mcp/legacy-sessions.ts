@@ -1,7 +1,7 @@
 import { type Server, WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
 import { LRUCache } from 'lru-cache';
 import type { Caller } from '../../policy/call.ts';
-import type { JsonObject } from '../../receipts/json-value.ts';
+import { type JsonObject, objectOf } from '../../receipts/json-value.ts';
 import type { Gateway } from '../gateway.ts';
 import { answerLegacy } from './answer-legacy.ts';
 import type { EndpointContext } from './client-call.ts';
@@ -59,13 +59,13 @@ export class LegacySessions {
   /** Begins a session for an `initialize` request; resolves with the answer. */
   async open(caller: Caller, server: string | undefined, request: Request, body: JsonObject): Promise<Response> {
     const { gateway } = this.#options;
-    const { protocolVersion, capabilities, clientInfo } = asObject(body['params']);
+    const { protocolVersion, capabilities, clientInfo } = objectOf(body['params']);
     const claims = makeClaims(gateway, {
       caller: caller.name,
       ...(server === undefined ? {} : { server }),
       protocolVersion: typeof protocolVersion === 'string' ? protocolVersion.slice(0, 32) : '',
-      capabilities: asObject(capabilities),
-      clientInfo: asObject(clientInfo),
+      capabilities: objectOf(capabilities),
+      clientInfo: objectOf(clientInfo),
     });
     const id = renderSessionId(gateway, claims);
     const session = await this.#make(claims, caller, id);
@@ -186,8 +186,4 @@ export class LegacySessions {
   #note(error: unknown): void {
     this.#options.gateway.log.debug({ err: error }, 'a session of an MCP client');
   }
-}
-
-function asObject(value: unknown): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }

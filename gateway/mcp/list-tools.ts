@@ -1,6 +1,6 @@
 import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import type { Tool } from '../../policy/tool.ts';
-import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { type JsonObject, objectOf } from '../../receipts/json-value.ts';
 import type { EndpointContext } from './client-call.ts';
 import { withoutOurMeta } from './mcp-upstream.ts';
 import { nameOn } from './tool-names.ts';
@@ -57,7 +57,7 @@ function renderTool(context: EndpointContext, name: string, tool: Tool): JsonObj
     ...shown,
     name,
     ...(tool.description === '' ? {} : { description: tool.description }),
-    inputSchema: withoutArguments(asObject(listed['inputSchema']), [...filled, ...carrier]),
+    inputSchema: withoutArguments(objectOf(listed['inputSchema']), [...filled, ...carrier]),
   };
 }
 
@@ -70,7 +70,7 @@ function filledIn({ gateway, caller }: EndpointContext, tool: Tool): readonly st
 }
 
 function withoutArguments(schema: JsonObject, names: readonly string[]): JsonObject {
-  const properties = asObject(schema['properties']);
+  const properties = objectOf(schema['properties']);
   if (!names.some((name) => Object.hasOwn(properties, name))) return schema;
   const kept = Object.fromEntries(Object.entries(properties).filter(([name]) => !names.includes(name)));
   const required = schema['required'];
@@ -91,8 +91,4 @@ function readCursor(cursor: string): string {
 
 function badCursor(): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, 'the cursor is none of this list; begin without one');
-}
-
-function asObject(value: JsonValue | undefined): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }

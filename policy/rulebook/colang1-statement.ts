@@ -1,12 +1,12 @@
 import { ActionParser1 } from './colang1-action.ts';
-import { headOf, KNOWN, REFUSED, withoutColon } from './colang1-words.ts';
+import { headOf, KNOWN, REFUSED } from './colang1-words.ts';
 import { parseExpression } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
 import type { Line } from './line.ts';
-import { positionAt } from './line.ts';
+import { positionAt, withoutColon } from './line.ts';
 import { didYouMean, quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
-import { isDocText, refuseBody } from './outline.ts';
+import { isDocText, refuseBody, requireBody } from './outline.ts';
 import type { Problems } from './problem.ts';
 import type { Block, IfBranch, Statement, WhenBranch } from './syntax.ts';
 import { stringValue } from './token.ts';
@@ -120,13 +120,7 @@ export class StatementParser1 {
   }
 
   #body(outline: Outline, looping: boolean): Block {
-    if (outline.body.length === 0) {
-      this.#problems.error(
-        'body_missing',
-        positionAt(outline.line, 0),
-        `nothing is indented under ${quoted(outline.line.text)}; indent what it leads to`,
-      );
-    }
+    requireBody(outline, this.#problems);
     return this.block(outline.body, looping);
   }
 

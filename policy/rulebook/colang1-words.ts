@@ -1,5 +1,3 @@
-import type { Line } from './line.ts';
-
 /** The first words of the statements that are read. */
 export const KNOWN: readonly string[] = [
   'abort',
@@ -48,9 +46,4 @@ export function headOf(text: string): string {
   if (two !== undefined) return two.startsWith('go') ? 'goto' : two.endsWith('if') ? 'else if' : 'else when';
   const word = /^\S+/.exec(text)?.[0] ?? '';
   return word.length > 1 && word.endsWith(':') ? word.slice(0, -1) : word;
-}
-
-/** The end of a line without the colon that people bring from Python. */
-export function withoutColon(line: Line): number {
-  return line.text.endsWith(':') ? line.text.length - 1 : line.text.length;
 }

@@ -1,15 +1,15 @@
 import { emitSpec, executedName, operatorOf } from './colang2-emit.ts';
 import type { Spec } from './colang2-spec.ts';
 import { parseSpecs } from './colang2-spec.ts';
-import { headOf, isLabel, withoutColon } from './colang2-words.ts';
+import { headOf, isLabel } from './colang2-words.ts';
 import { parseExpression } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
 import type { Line } from './line.ts';
-import { positionAt } from './line.ts';
+import { positionAt, withoutColon } from './line.ts';
 import { isActionName } from './message.ts';
 import { quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
-import { isDocText, refuseBody } from './outline.ts';
+import { isDocText, refuseBody, requireBody } from './outline.ts';
 import type { Position, Problems } from './problem.ts';
 import type { Block, IfBranch, Statement, WhenBranch } from './syntax.ts';
 import { tokenize } from './token.ts';
@@ -110,13 +110,7 @@ export class StatementParser2 {
   }
 
   #body(outline: Outline, looping: boolean): Block {
-    if (outline.body.length === 0) {
-      this.#problems.error(
-        'body_missing',
-        positionAt(outline.line, 0),
-        `nothing is indented under ${quoted(outline.line.text)}; indent what it leads to`,
-      );
-    }
+    requireBody(outline, this.#problems);
     return this.block(outline.body, looping);
   }
 

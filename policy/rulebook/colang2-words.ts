@@ -1,5 +1,3 @@
-import type { Line } from './line.ts';
-
 const HEAD = /^(?:else\s+if|or\s*when|\.\.\.|[\p{L}\p{N}_]+|\$[\p{L}\p{N}_]+|\S)/u;
 
 /** The word that says what a statement is; `else if` and `or when` count as one. */
@@ -12,9 +10,4 @@ export function headOf(text: string): string {
 /** `start_new_flow_instance:` and its like say how the conversation engine runs a flow. */
 export function isLabel(text: string): boolean {
   return /^[\p{L}\p{N}_]+:$/u.test(text) && text !== 'else:';
-}
-
-/** The end of a line without the colon that may close an `if`, a `while` or a `when`. */
-export function withoutColon(line: Line): number {
-  return line.text.endsWith(':') ? line.text.length - 1 : line.text.length;
 }

@@ -30,6 +30,11 @@ export function positionAt(line: Line, offset: number): Position {
   return { file: line.file, line: found.line, column: found.column + offset - found.at };
 }
 
+/** The end of a line without the colon that may close it (2.x), or that people bring from Python (1.0). */
+export function withoutColon(line: Line): number {
+  return line.text.endsWith(':') ? line.text.length - 1 : line.text.length;
+}
+
 /** A quote right after a word character is an apostrophe (`can't`), not the start of a string. */
 export function opensString(text: string, at: number): boolean {
   const character = text[at];

@@ -86,3 +86,13 @@ export function refuseBody(outline: Outline, what: string, problems: Problems): 
     `nothing may be indented under ${quoted(what)}; align this line with the one above it`,
   );
 }
+
+/** Reports a statement that must lead to something and has nothing indented under it. */
+export function requireBody(outline: Outline, problems: Problems): void {
+  if (outline.body.length > 0) return;
+  problems.error(
+    'body_missing',
+    positionAt(outline.line, 0),
+    `nothing is indented under ${quoted(outline.line.text)}; indent what it leads to`,
+  );
+}
