@@ -87,6 +87,8 @@ function readEncryptionKey(given: string, reading: Reading): Uint8Array | undefi
 /** The IANA time zone, told where this Node does not know it. */
 export function readTimezone(raw: RawConfig, reading: Reading): string {
   const timezone = raw.timezone ?? 'UTC';
+  // Known to every Node; asking it would read its table of zones at each start.
+  if (timezone === 'UTC') return timezone;
   try {
     new Intl.DateTimeFormat('en', { timeZone: timezone });
   } catch (error) {

@@ -6,7 +6,17 @@ import type { RawConfig } from './raw.ts';
 /** The JSON Schema of gateway.yaml, as the package ships it. */
 export const GATEWAY_SCHEMA: JsonObject = schema;
 
-const ajv = new Ajv2020({ allErrors: true, verbose: true, strict: true, allowUnionTypes: true, ownProperties: true });
+const ajv = new Ajv2020({
+  allErrors: true,
+  verbose: true,
+  strict: true,
+  allowUnionTypes: true,
+  ownProperties: true,
+  // Every start waits for this schema to be compiled: a test holds it against its dialect, and its code runs once.
+  validateSchema: false,
+  inlineRefs: false,
+  code: { optimize: false },
+});
 // Words of our own in the schema: they mark what the loader does with a value and judge nothing.
 ajv.addVocabulary(['x-secret']);
 

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseDocument } from 'yaml';
 import { ApiError } from '../../policy/openapi/api.ts';
 import type { ApiFiles } from '../../policy/openapi/read-api.ts';
-import type { JsonValue } from '../../receipts/json-value.ts';
+import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 
 /** Limits of loading, in octets. */
 export interface LoadLimits {
@@ -138,16 +138,20 @@ const MAX_DEPTH = 256;
 
 /** No schema is nested so deep by anybody who means well, and everything that reads it would have to be ready for it. */
 function checkDepth(root: JsonValue, file: string): JsonValue {
-  let level: object[] = typeof root === 'object' && root !== null ? [root] : [];
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) throw new ApiError('api_invalid', `\`${file}\` is nested more than ${MAX_DEPTH} deep`);
-    const next: object[] = [];
-    for (const value of level) {
-      for (const child of Object.values(value)) if (typeof child === 'object' && child !== null) next.push(child);
-    }
-    level = next;
+  if (!isWithin(root, MAX_DEPTH)) {
+    throw new ApiError('api_invalid', `\`${file}\` is nested more than ${MAX_DEPTH} deep`);
   }
   return root;
+}
+
+/** Whether objects and lists nest at most `left` deep. Makes no list of members: a document has a million of them. */
+function isWithin(value: JsonValue, left: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (left === 0) return false;
+  if (Array.isArray(value)) return value.every((item: JsonValue) => isWithin(item, left - 1));
+  const members = value as JsonObject;
+  for (const key in members) if (!isWithin(members[key] ?? null, left - 1)) return false;
+  return true;
 }
 
 /** Makes sure that what YAML gave is JSON: no dates, no other keys than texts, no cycles through aliases. */

@@ -1,5 +1,4 @@
 import { type Store, type StoreOptions, StoreSetupError } from './port.ts';
-import { openPostgresStore } from './postgres-store.ts';
 import { openSqliteStore } from './sqlite-store.ts';
 
 /** Where a store is, as the config's `store` says. */
@@ -26,7 +25,10 @@ export function parseStorePlace(text: string): StorePlace {
  * @throws StoreSetupError where it cannot be used as it is (wrong key, newer schema); StoreFault where it cannot be
  *   reached, or a SQLite file belongs to another gateway.
  */
-export function openStore(place: string, options: StoreOptions = {}): Promise<Store> {
+export async function openStore(place: string, options: StoreOptions = {}): Promise<Store> {
   const parsed = parseStorePlace(place);
-  return parsed.kind === 'sqlite' ? openSqliteStore(parsed.path, options) : openPostgresStore(parsed.url, options);
+  if (parsed.kind === 'sqlite') return openSqliteStore(parsed.path, options);
+  // Its driver is read where it is used alone.
+  const { openPostgresStore } = await import('./postgres-store.ts');
+  return openPostgresStore(parsed.url, options);
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Config } from '../../gateway/config/config.ts';
 import { loadConfig } from '../../gateway/config/load.ts';
 import { renderConfigReference } from '../../gateway/config/reference.ts';
@@ -33,6 +34,12 @@ test('every word of the schema says what it means', () => {
     }
   });
   assert.ok(words > 150, `only ${words} words`);
+});
+
+test('the schema is one of its dialect, which a start does not ask again', () => {
+  const ajv = new Ajv2020({ allErrors: true });
+  assert.equal(ajv.validateSchema(GATEWAY_SCHEMA), true, ajv.errorsText());
+  assert.equal(ajv.validateSchema({ ...GATEWAY_SCHEMA, required: 'routes' }), false);
 });
 
 test('every branch of a union is a definition with a type, so that faults can tell which was meant', () => {
