@@ -45,6 +45,7 @@ export class Metrics {
   readonly #reloads: Counter<'result'>;
   readonly #loadedAt: Gauge;
   readonly #problems: Counter<'problem'>;
+  readonly #passed: Counter<'route' | 'path'>;
   readonly #problemCodes = new Set<string>();
   readonly #refresh: readonly Refresh[];
   #tools: ReadonlySet<string> = new Set();
@@ -67,6 +68,12 @@ export class Metrics {
       name: 'toolgate_problems_total',
       help: 'Requests answered with a problem and not decided.',
       labelNames: ['problem'],
+      registers,
+    });
+    this.#passed = new Counter({
+      name: 'toolgate_passed_total',
+      help: 'Requests let through unchecked, by route and path of its `pass`.',
+      labelNames: ['route', 'path'],
       registers,
     });
     this.#reloads = new Counter({
@@ -117,6 +124,11 @@ export class Metrics {
     const known = this.#problemCodes.has(code) || this.#problemCodes.size < PROBLEM_CODES_MAX;
     if (known) this.#problemCodes.add(code);
     this.#problems.inc({ problem: known ? code : 'other' });
+  }
+
+  /** A request went through unchecked, on a path of the configuration. */
+  passed(route: string, path: string): void {
+    this.#passed.inc({ route, path });
   }
 
   configTaken(nowMs: number): void {

@@ -160,13 +160,12 @@ interface HistoryHead {
   readonly link: string;
 }
 
-/** A request went through on a `pass:` path, unchecked. */
+/** A request goes through on a `pass:` path, unchecked. The line is written before anything is sent. */
 interface PassEvent extends CallNames {
   readonly event: 'pass';
   readonly method: string;
   /** The pattern of the configuration, not the path of the request. */
   readonly pattern: string;
-  readonly upstream_status?: number;
 }
 
 /** A request was answered with a problem and not decided. */

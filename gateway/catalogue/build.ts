@@ -4,6 +4,7 @@ import type { JsonObject } from '../../receipts/json-value.ts';
 import type { Config, Issuer, RouteConfig } from '../config/config.ts';
 import { foldWarnings, type Problem, ProblemLog } from '../config/problem.ts';
 import { lintDescriptions } from '../mcp/lint-descriptions.ts';
+import { checkPasses } from './check-passes.ts';
 import { draftTools } from './draft-tools.ts';
 import { type Fact, readFacts } from './facts.ts';
 import { checkUndoWords, finishTool } from './finish-tool.ts';
@@ -76,9 +77,11 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
   checkReceiptRoutes(config, drafts);
   // Last, since everything before may have marked a result's field as watched.
   const tools = bound.map(({ draft, ...resolved }) => finishTool(drafts, draft, resolved));
+  const routes = config.routes.map((route) => runtimeRoute(route, operationsOf(route, all), documents.get(route)));
+  checkPasses(config, routes, log);
   return {
     catalogue: makeCatalogue(tools, config.agents.values()),
-    routes: config.routes.map((route) => runtimeRoute(route, operationsOf(route, all), documents.get(route))),
+    routes,
     settings,
     facts,
     listed: new Map(all.flatMap(({ id, source: { listed } }) => (listed === undefined ? [] : [[id, listed]]))),

@@ -1,3 +1,4 @@
+import { passPatternFault } from '../../policy/pass-pattern.ts';
 import type { RouteConfig, RouteKind } from './config.ts';
 import type { ConfigPath } from './problem.ts';
 import type { RawConfig, RawRoute } from './raw.ts';
@@ -43,6 +44,7 @@ function readRoute(
       );
     }
   }
+  checkPasses(route, path, reading);
   if (source === undefined) return [];
   const given = route.idempotency;
   return [
@@ -68,6 +70,29 @@ function readRoute(
       idempotencyRequired: given === undefined ? required : given === 'required',
     },
   ];
+}
+
+/** Paths that are let through unchecked; whether they would cover a tool is only known with the tools. */
+function checkPasses(route: RawRoute, path: ConfigPath, reading: Reading): void {
+  if (route.pass === undefined) return;
+  if (route.mcp !== undefined) {
+    reading.log.error(
+      'route_kind',
+      [...path, 'pass'],
+      'an MCP route has no paths of its own to let through; put `pass` on a route with an `upstream`',
+      'key',
+    );
+    return;
+  }
+  for (const [index, pattern] of route.pass.entries()) {
+    const fault = passPatternFault(pattern);
+    if (fault === undefined) continue;
+    reading.log.error(
+      'wrong_value',
+      [...path, 'pass', index],
+      `\`${pattern}\` ${fault}; write plain segments, \`*\` for one and \`**\` at the end for all below`,
+    );
+  }
 }
 
 function pathOf(route: RawRoute): string {

@@ -43,7 +43,7 @@ const SHORT_FORMS: readonly (readonly [header: string, member: string, read: (va
  * Reads the members of a call from `Toolgate-Call` (base64url of JSON), the short forms and `Idempotency-Key`. A member that
  * comes in two of them is refused: two readers could take two different ones.
  */
-export function readCallHeaders(exchange: EdgeExchange): CallHeaders | { readonly problem: Problem } {
+export function readCallHeaders(exchange: Pick<EdgeExchange, 'header'>): CallHeaders | { readonly problem: Problem } {
   let current = '';
   try {
     const whole = exchange.header('toolgate-call');

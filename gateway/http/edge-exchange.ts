@@ -63,8 +63,7 @@ export class EdgeExchange {
 
   /** Address of the peer, an IPv4 one never in IPv6 clothes; empty once it is gone. */
   get remoteAddress(): string {
-    const address = this.request.socket.remoteAddress ?? '';
-    return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+    return peerAddress(this.request.socket);
   }
 
   /** The request announces a body. */
@@ -161,6 +160,11 @@ export class EdgeExchange {
     request.on('data', take).once('end', end).once('close', end);
     request.resume();
   }
+}
+
+/** Address of a connection's peer, an IPv4 one never in IPv6 clothes; empty once it is gone. */
+export function peerAddress({ remoteAddress = '' }: { readonly remoteAddress?: string | undefined }): string {
+  return remoteAddress.startsWith('::ffff:') && remoteAddress.includes('.') ? remoteAddress.slice(7) : remoteAddress;
 }
 
 /** What a handler that threw is answered. The error itself is for the log. */

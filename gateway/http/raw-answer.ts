@@ -24,12 +24,14 @@ export function endRaw(socket: Duplex, problem: Problem): void {
 
 const RAW_REASONS: Readonly<Record<number, string>> = {
   400: 'Bad Request',
+  401: 'Unauthorized',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
   413: 'Content Too Large',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
   502: 'Bad Gateway',
+  503: 'Service Unavailable',
   403: 'Forbidden',
   414: 'URI Too Long',
   417: 'Expectation Failed',

@@ -34,7 +34,8 @@ export interface EdgeOptions {
   readonly handle: (exchange: EdgeExchange) => void | Promise<void>;
   /** Whether a path may be upgraded; nothing may where it is absent. */
   readonly wantsUpgrade?: (path: string) => boolean;
-  readonly upgrade?: (upgrade: EdgeUpgrade) => void;
+  /** Passes it on, or answers on its socket. A throw or a rejection is answered 500. */
+  readonly upgrade?: (upgrade: EdgeUpgrade) => void | Promise<void>;
   /** Told of every problem that was answered in place of handling a request, by its code. */
   readonly onProblem?: (code: string) => void;
   /** Told of every error that a client was answered 500 for, for the log. */
@@ -232,11 +233,15 @@ class Edge implements EdgeServer {
       return;
     }
     this.#connections.upgraded(socket);
-    try {
-      this.#options.upgrade?.({ request, socket, head, target, secure: this.#context.secure });
-    } catch (error) {
+    const failed = (error: unknown): void => {
       this.#options.onError?.(error);
       endRaw(socket, internalError());
+    };
+    try {
+      const passed = this.#options.upgrade?.({ request, socket, head, target, secure: this.#context.secure });
+      if (passed !== undefined) passed.catch(failed);
+    } catch (error) {
+      failed(error);
     }
   }
 

@@ -81,12 +81,15 @@ function mediaTypeOf(value: string): string {
   return (end === -1 ? value : value.slice(0, end)).trim().toLowerCase();
 }
 
+/** What is told of the one who sent a request. */
+export type ForwardedRequest = Pick<EdgeExchange, 'request' | 'header' | 'remoteAddress' | 'secure'>;
+
 /**
  * `X-Forwarded-For`, `-Proto`, `-Host` and `Forwarded` (RFC 7239) for a request, made anew: what a stranger sent under
  * these names says nothing. Only what a trusted proxy sent is kept, and our peer is appended to it.
  */
 export function forwardedHeaders(
-  exchange: EdgeExchange,
+  exchange: ForwardedRequest,
   isTrustedProxy?: (address: string) => boolean,
 ): readonly string[] {
   const { socket } = exchange.request;

@@ -11,9 +11,11 @@ import { type CallHeaders, readCallHeaders } from '../http/call-headers.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { headerValues, pickHeaders } from '../http/headers.ts';
 import { fault } from '../http/problems.ts';
+import type { EdgeUpgrade } from '../http/server.ts';
 import { readTraceparent } from '../http/trace-context.ts';
 import { forwardedHeaders } from '../http/upstream-headers.ts';
 import type { HttpOperations, RoutedTool } from './http-operations.ts';
+import type { PassPaths } from './pass-paths.ts';
 import { readRequestBody } from './request-body.ts';
 import type { Route, RouteContext } from './route-table.ts';
 
@@ -28,8 +30,14 @@ export class HttpRoute implements Route {
   readonly #operations: HttpOperations;
   readonly #passed: ReadonlySet<string>;
   readonly #isTrustedProxy: (address: string) => boolean;
+  readonly #passes: PassPaths | undefined;
 
-  constructor(route: RuntimeRoute, operations: HttpOperations, isTrustedProxy: (address: string) => boolean) {
+  constructor(
+    route: RuntimeRoute,
+    operations: HttpOperations,
+    isTrustedProxy: (address: string) => boolean,
+    passes: PassPaths | undefined,
+  ) {
     this.name = route.name;
     this.path = route.path;
     this.takesMatrix = operations.hasMatrix;
@@ -39,6 +47,21 @@ export class HttpRoute implements Route {
     if (route.passAuthorization) passed.add('authorization');
     this.#passed = passed;
     this.#isTrustedProxy = isTrustedProxy;
+    this.#passes = passes;
+  }
+
+  takesUpgrade(path: string): boolean {
+    return this.#passes?.find(this.#segments(path)) !== undefined;
+  }
+
+  async upgrade(upgrade: EdgeUpgrade, context: RouteContext): Promise<void> {
+    if (this.#passes === undefined) throw new Error(`the route \`${this.name}\` passes nothing`);
+    await this.#passes.upgrade(upgrade, context);
+  }
+
+  /** The raw segments of a path below the route's. */
+  #segments(path: string): readonly string[] {
+    return path.slice(this.path.length + 1).split('/');
   }
 
   async handle(exchange: EdgeExchange, context: RouteContext): Promise<void> {
@@ -48,7 +71,8 @@ export class HttpRoute implements Route {
     if ('problem' in caller) return exchange.problem(caller.problem);
     const headers = readCallHeaders(exchange);
     if ('problem' in headers) return this.#refuse(exchange, context, caller, headers.problem);
-    const match = this.#operations.router.match(exchange.method, exchange.path.slice(this.path.length + 1).split('/'));
+    const segments = this.#segments(exchange.path);
+    const match = this.#operations.router.match(exchange.method, segments);
     // Who may not reach a tool is told no more than that there is none: nothing of the request is held against it first.
     if (match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name)) {
       const read = await this.#read(exchange, match.operation, match.rawParameters);
@@ -67,7 +91,13 @@ export class HttpRoute implements Route {
       await this.#log(context, caller, problem);
       return exchange.problem(problem, allowed);
     }
-    // Nothing that matches no tool is forwarded; that it was tried stands in the history.
+    // Only what is no tool's, whatever its method: loading refuses a pattern that could cover one.
+    const pattern = match.kind === 'unknown' ? this.#passes?.find(segments) : undefined;
+    const { agent } = headers.members;
+    if (pattern !== undefined && this.#passes?.reaches(caller, agent) === true) {
+      return this.#passes.web(exchange, context.gateway, caller, agent, pattern);
+    }
+    // Nothing else that matches no tool is forwarded; that it was tried stands in the history.
     const tool = `${this.name}/${exchange.method} (no tool)`;
     return this.#enforce(exchange, context, { caller, headers, tool, args: {}, faults: [] });
   }
@@ -80,7 +110,7 @@ export class HttpRoute implements Route {
     headers: CallHeaders,
     methods: readonly string[],
   ): readonly string[] {
-    const segments = exchange.path.slice(this.path.length + 1).split('/');
+    const segments = this.#segments(exchange.path);
     return methods.filter((method) => {
       const match = this.#operations.router.match(method, segments);
       return match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name);

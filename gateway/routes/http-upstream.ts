@@ -4,6 +4,7 @@ import type { SchemaFault } from '../../policy/schema/walk.ts';
 import type { Tool } from '../../policy/tool.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
+import { upstreamUrl } from '../catalogue/check-passes.ts';
 import type { RuntimeRoute } from '../catalogue/runtime-route.ts';
 import type { Config, UpstreamTls } from '../config/config.ts';
 import type { Upstream, UpstreamAnswer, UpstreamCall } from '../exchange.ts';
@@ -132,12 +133,12 @@ function withoutArguments(passed: readonly string[], operation: Operation | unde
 /** Opens the upstream of a route. */
 export function openHttpUpstream(route: RuntimeRoute, operations: HttpOperations, config: Config): Upstream {
   const headers = route.upstreamHeaders.flatMap(({ name, value }) => [name, value.reveal()]);
-  const url = `${route.upstream ?? ''}${route.document?.basePath ?? ''}`;
   const options = { headers, ...(route.upstreamTls === undefined ? {} : { tls: tlsOf(route.upstreamTls) }) };
-  return new HttpRouteUpstream(url, operations, options, config.store.maxAnswerBytes);
+  return new HttpRouteUpstream(upstreamUrl(route), operations, options, config.store.maxAnswerBytes);
 }
 
-function tlsOf({ ca, cert, key, serverName }: UpstreamTls): NonNullable<HttpUpstreamOptions['tls']> {
+/** How a connection to the upstream proves who is who. */
+export function tlsOf({ ca, cert, key, serverName }: UpstreamTls): NonNullable<HttpUpstreamOptions['tls']> {
   return {
     ...(ca === undefined ? {} : { ca }),
     ...(cert === undefined || key === undefined ? {} : { cert, key: key.reveal() }),

@@ -1,6 +1,7 @@
 import type { Gateway } from '../gateway.ts';
 import type { Authenticator } from '../http/authenticate.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
+import type { EdgeUpgrade } from '../http/server.ts';
 import type { McpService } from '../mcp/mcp-service.ts';
 
 /** What a route has at hand for one request. */
@@ -18,6 +19,10 @@ export interface Route {
   /** Paths below it may hold `;`, which anywhere else is refused. */
   readonly takesMatrix: boolean;
   handle(exchange: EdgeExchange, context: RouteContext): Promise<void>;
+  /** Whether a path below it may be upgraded (WebSocket); none may where this is absent. */
+  takesUpgrade?(path: string): boolean;
+  /** Passes an upgrade of such a path on, or answers why not. */
+  upgrade?(upgrade: EdgeUpgrade, context: RouteContext): Promise<void>;
 }
 
 /** Routes by path prefix; the longest prefix of whole segments wins. */

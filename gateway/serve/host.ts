@@ -8,8 +8,10 @@ import type { Gateway } from '../gateway.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { createOriginCheck } from '../http/origin.ts';
 import { fault, renderJson } from '../http/problems.ts';
-import { createEdgeServer, type EdgeServer } from '../http/server.ts';
+import { endRaw } from '../http/raw-answer.ts';
+import { createEdgeServer, type EdgeServer, type EdgeUpgrade } from '../http/server.ts';
 import type { EdgeTls } from '../http/server-limits.ts';
+import type { Log } from '../log.ts';
 import { McpService } from '../mcp/mcp-service.ts';
 import type { ServerRegistry } from '../mcp/server-registry.ts';
 import { listenFault } from './start-fault.ts';
@@ -67,6 +69,8 @@ export class Host {
       checkOrigin: createOriginCheck({ loopback: listen.loopback }),
       takesMatrix: (path) => this.#surface.routes.find(path)?.takesMatrix === true,
       handle: (exchange) => this.#handle(exchange),
+      wantsUpgrade: (path) => this.#surface.routes.find(path)?.takesUpgrade?.(path) === true,
+      upgrade: (upgrade) => this.#upgrade(upgrade),
       onError: (error) => gateway.log.error({ err: error }, 'a request failed'),
       onProblem: (code) => gateway.metrics.problem(code),
     });
@@ -108,6 +112,18 @@ export class Host {
     });
   }
 
+  async #upgrade(upgrade: EdgeUpgrade): Promise<void> {
+    const surface = this.#surface;
+    const { routes, authenticate } = surface;
+    const route = routes.find(upgrade.target.path);
+    if (this.#closing || route?.upgrade === undefined) {
+      const detail = 'the gateway is shutting down; open the connection to another one';
+      endRaw(upgrade.socket, fault('shutting_down', detail));
+      return;
+    }
+    await route.upgrade(upgrade, { gateway: this.#gateway, authenticate, mcp: this.#mcp });
+  }
+
   /** One reload at a time; each is whole or not at all. Resolves with the problems; with an error among them the old config stays. */
   reload(): Promise<readonly ConfigProblem[]> {
     const turn = this.#reloading.then(() => this.#reload());
@@ -137,7 +153,8 @@ export class Host {
     const { log, audit, metrics, verified, now } = this.#gateway;
     const { signing, servers } = this.#options;
     const next = new Surface(whole, signing, this.#url, servers);
-    await audit.append({ event: 'config', act: 'reload', policy: next.loaded.policy });
+    const { unchecked } = next;
+    await audit.append({ event: 'config', act: 'reload', policy: next.loaded.policy, ...passesOf(unchecked) });
     const before = this.#surface;
     this.#surface = next;
     this.#gateway.loaded = next.loaded;
@@ -146,6 +163,8 @@ export class Host {
     metrics.setTools(next.loaded.catalogue.tools.keys());
     metrics.configTaken(now());
     log.info({ policy: next.loaded.policy, warnings: whole.warnings.length }, 'the configuration was reloaded');
+    tellUnchecked(log, unchecked);
+    before.endUpgrades();
     servers.keepOnly(whole.config.routes.filter(({ source }) => source.kind === 'mcp'));
     this.#mcp.toolsChanged();
     this.#retiring = this.#retiring
@@ -191,9 +210,20 @@ export class Host {
     this.#closing = true;
     clearTimeout(this.#relisting);
     this.#mcp.close();
+    this.#surface.endUpgrades();
     const { cutOff } = await this.#server.close({ graceMs });
     return cutOff;
   }
+}
+
+/** What the audit log says of paths that are let through unchecked; nothing where there are none. */
+export function passesOf(unchecked: readonly string[]): { readonly passes?: readonly string[] } {
+  return unchecked.length === 0 ? {} : { passes: unchecked };
+}
+
+/** Lists, at each start and reload, what is let through unchecked. */
+export function tellUnchecked(log: Log, unchecked: readonly string[]): void {
+  if (unchecked.length > 0) log.warn({ paths: unchecked }, 'requests to these paths are passed on unchecked (`pass`)');
 }
 
 /** Whether two catalogues have the same tools, in the same words of their servers. */

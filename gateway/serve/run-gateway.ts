@@ -16,7 +16,7 @@ import { Recovery } from '../runs/recovery.ts';
 import { UndoEngine } from '../runs/undo-engine.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
-import { Host, urlOf } from './host.ts';
+import { Host, passesOf, tellUnchecked, urlOf } from './host.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
 import { auditFault, signingFault, storeFault } from './start-fault.ts';
 import { Surface } from './surface.ts';
@@ -106,7 +106,9 @@ async function start(
   });
   closing.unshift(() => host.surface.close());
   await host.listen();
-  await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy });
+  const { unchecked } = surface;
+  await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy, ...passesOf(unchecked) });
+  tellUnchecked(log, unchecked);
   const beside = [new Recovery(gateway), new UndoEngine(gateway), new OutcomeFollower(gateway)];
   for (const work of beside) work.start();
   return {

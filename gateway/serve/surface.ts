@@ -6,6 +6,7 @@ import { makeLoaded } from '../load/make-loaded.ts';
 import type { Loaded } from '../loaded.ts';
 import type { ServerRegistry } from '../mcp/server-registry.ts';
 import { openRoutes } from '../routes/open-routes.ts';
+import type { PassPaths } from '../routes/pass-paths.ts';
 import type { RouteTable } from '../routes/route-table.ts';
 import type { WholeConfig } from './whole-config.ts';
 
@@ -16,12 +17,13 @@ export class Surface {
   readonly authenticate: Authenticator;
   readonly routes: RouteTable;
   readonly #upstreams: ReadonlyMap<string, Upstream>;
+  readonly #passes: readonly PassPaths[];
   #active = 0;
   #idle: (() => void) | undefined;
 
   constructor(whole: WholeConfig, signing: SigningKey, url: string, servers: ServerRegistry) {
     const { config, built, rulebook, licence } = whole;
-    const { table, upstreams } = openRoutes(config, built, servers);
+    const { table, upstreams, passes } = openRoutes(config, built, servers);
     const approveAt = `${withoutSlash(config.console.url ?? url)}/${config.console.enabled ? 'console' : 'v1'}/confirmations`;
     this.whole = whole;
     this.routes = table;
@@ -32,6 +34,17 @@ export class Surface {
       agents: new Set(config.agents.keys()),
     });
     this.#upstreams = upstreams;
+    this.#passes = passes;
+  }
+
+  /** Every path that is let through unchecked, behind its route's name: `shop /health`. */
+  get unchecked(): readonly string[] {
+    return this.whole.config.routes.flatMap(({ name, pass }) => pass.map((pattern) => `${name} ${pattern}`));
+  }
+
+  /** Ends upgraded connections at once: nothing says when they are done. Their clients open others, under the rules that then stand. */
+  endUpgrades(): void {
+    for (const passes of this.#passes) passes.endUpgrades();
   }
 
   /** Runs one request's work; a retired surface keeps its upstreams for as long. */
@@ -57,6 +70,7 @@ export class Surface {
 
   /** Closes the upstreams now. */
   async close(): Promise<void> {
+    for (const passes of this.#passes) passes.close();
     await Promise.all([...this.#upstreams.values()].map((upstream) => upstream.close()));
   }
 }

@@ -10,6 +10,8 @@ import { sendRaw } from './raw.ts';
 
 const FORWARDED = ['x-forwarded-for', '127.0.0.1', 'x-forwarded-host', 'a'];
 
+const MAX_BYTES = 2_000_000;
+
 /** A gateway whose every path is passed on. */
 async function withGateway(
   options: Partial<PassThroughOptions> & { readonly origin: string },
@@ -18,9 +20,14 @@ async function withGateway(
   const passage = createPassThrough({ passAuthorization: false, connectTimeoutMs: 500, ...options });
   const server = createEdgeServer({
     listen: { host: '127.0.0.1', port: 0 },
-    handle: (exchange) => passage.web(exchange, exchange.path, forwardedHeaders(exchange)),
+    handle: (exchange) => {
+      const problem = passage.faultOf(exchange, MAX_BYTES);
+      if (problem !== undefined) return exchange.problem(problem);
+      const rawPath = exchange.query === '' ? exchange.path : `${exchange.path}?${exchange.query}`;
+      passage.web(exchange, { rawPath, forwarded: forwardedHeaders(exchange) }, MAX_BYTES);
+    },
     wantsUpgrade: (path) => path === '/ws',
-    upgrade: (upgrade) => passage.upgrade(upgrade, upgrade.target.path, FORWARDED),
+    upgrade: (upgrade) => passage.upgrade(upgrade, { rawPath: upgrade.target.path, forwarded: FORWARDED }),
   });
   const { port } = await server.listen();
   try {
@@ -123,6 +130,13 @@ test('uploads stream through, with a length or in chunks, over connections that 
     const unframed = 'DELETE /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n\r\n';
     assert.equal((await sendRaw(port, unframed)).status, 400);
     assert.equal(backend.connections(), 1);
+    // One byte too many: told at once where a length is announced, else when it comes; its connection upstream ends.
+    const announced = 'POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 2000001\r\n\r\n';
+    assert.match((await sendRaw(port, announced)).text, /^HTTP\/1\.1 413 [\s\S]*urn:toolgate:too_large/);
+    const chunk = `${(2_000_001).toString(16)}\r\n${'x'.repeat(2_000_001)}\r\n`;
+    const counted = `POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${chunk}`;
+    assert.match((await sendRaw(port, counted)).text, /^HTTP\/1\.1 413 [\s\S]*urn:toolgate:too_large/);
+    assert.ok(await eventually(() => backend.open() === 0));
   });
   await backend.close();
 });
@@ -156,6 +170,34 @@ function webSockets(): Promise<{ readonly backend: Backend; readonly seen: strin
   });
   return start(server).then((backend) => ({ backend, seen }));
 }
+
+test('a target goes on letter by letter', async () => {
+  const backend = await echoHeaders();
+  await withGateway({ origin: backend.origin }, async (port) => {
+    for (const target of ["/a'(b)/%41%c3%a9?x=[1]|'&u=http://c//d?e", '/a/', '/a?']) {
+      const answer = await sendRaw(port, `GET ${target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
+      assert.ok(answer.body.includes(JSON.stringify({ url: target.replace(/\?$/, '') }).slice(1, -1)), answer.body);
+    }
+  });
+  await backend.close();
+});
+
+test('an upstream that takes too long over an upgrade is given up, and its plain answer says nothing of ours', async () => {
+  const silent = await start(createServer().on('upgrade', (_, socket: Socket) => socket.on('error', () => undefined)));
+  await withGateway({ origin: silent.origin, idleTimeoutMs: 200 }, async (port) => {
+    assert.match((await sendRaw(port, UPGRADE)).text, /urn:toolgate:upstream_unreachable/);
+  });
+  await silent.close();
+  const plain = await httpBackend((_, response) => {
+    response.writeHead(403, { 'Toolgate-Decision': 'allow', 'Content-Length': '2' }).end('no');
+  });
+  await withGateway({ origin: plain.origin }, async (port) => {
+    const answer = await sendRaw(port, UPGRADE);
+    assert.equal(answer.status, 403);
+    assert.equal(answer.headers['toolgate-decision'], undefined);
+  });
+  await plain.close();
+});
 
 test('an upgrade of a passed path joins the connections, and leaves none open when the client goes', async () => {
   const { backend, seen } = await webSockets();
@@ -206,7 +248,7 @@ test('upgraded connections end when the grace of closing is over', async () => {
     listen: { host: '127.0.0.1', port: 0 },
     handle: (exchange) => exchange.json(200, '{}'),
     wantsUpgrade: () => true,
-    upgrade: (upgrade) => passage.upgrade(upgrade, '/ws', FORWARDED),
+    upgrade: (upgrade) => passage.upgrade(upgrade, { rawPath: '/ws', forwarded: FORWARDED }),
   });
   const { port } = await server.listen();
   const socket = connect({ host: '127.0.0.1', port });
