@@ -46,10 +46,12 @@ function draftTool(
   const words = readWords(route, source, id, log);
   const { said } = words;
   if (route.name.length + 2 + source.name.length > MAX_NAME) {
+    const isDocumented = source.operation?.api !== undefined;
+    const way = isDocumented ? '`rename` it in the route’s `openapi`, or `exclude` it' : 'shorten it';
     log.error(
       'name_too_long',
       source.path,
-      `\`${route.name}__${source.name}\`, the tool’s name on \`/mcp\`, has more than ${MAX_NAME} characters`,
+      `\`${route.name}__${source.name}\`, the tool’s name on \`/mcp\`, has more than ${MAX_NAME} characters; ${way}`,
     );
   }
   const api = documented(source, words, log);

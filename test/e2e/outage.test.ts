@@ -16,7 +16,7 @@ let shop: Shop;
 let served: Served;
 before(async () => {
   shop = await startShop();
-  served = await serve(shopWorld(shop.url));
+  served = await serve(shopWorld(shop.url, {}, { pass: ['/health'] }));
 });
 after(async () => {
   served.process.kill('SIGKILL');
@@ -110,6 +110,10 @@ describe('writes are refused, nothing is forwarded, the log says why, and the ga
     renameSync(join(served.folder, 'logs'), join(served.folder, 'logs-away'));
     await assertRefused();
     assert.match(served.log().slice(from), /audit log cannot be written/);
+    const seen = shop.seen.length;
+    const passed = await post('/shop/health', {});
+    assert.equal(passed.json['type'], 'urn:toolgate:store_unavailable', 'nor is anything passed unchecked');
+    assert.equal(shop.seen.length, seen);
   });
 
   test('where both are', async () => {
