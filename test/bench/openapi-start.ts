@@ -10,7 +10,7 @@ import { stringify } from 'yaml';
 
 /**
  * How long `toolgate serve` takes to start with an OpenAPI document, and what memory it then holds:
- * `node test/bench/openapi-start.ts DOCUMENT [ROUNDS]`, on Linux. Each round is a process of its own, from its start to the
+ * `node test/bench/openapi-start.ts DOCUMENT [ROUNDS] [WORDS]`, on Linux; WORDS are further words of the route, as JSON. Each round is a process of its own, from its start to the
  * first answer of `/healthz`; the built program where there is one (`npm run build`), else the sources, which Node has to
  * strip of their types.
  */
@@ -25,11 +25,11 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BUILT = join(ROOT, 'dist/gateway/cli/main.js');
 const PROGRAM = existsSync(BUILT) ? BUILT : join(ROOT, 'gateway/cli/main.ts');
 
-async function runRound(document: string): Promise<Round> {
+async function runRound(document: string, words: object): Promise<Round> {
   const folder = mkdtempSync(join(tmpdir(), 'toolgate-bench-'));
   const port = await freePort();
   const config = join(folder, 'gateway.yaml');
-  const route = { name: 'api', upstream: 'http://127.0.0.1:9', openapi: resolve(document) };
+  const route = { name: 'api', upstream: 'http://127.0.0.1:9', openapi: resolve(document), ...words };
   const own = { keys: { signing: './gateway.pem' }, store: './toolgate.db', audit: { file: './audit.jsonl' } };
   writeFileSync(config, stringify({ listen: `127.0.0.1:${port}`, ...own, agents: { desk: {} }, routes: [route] }));
   const startedAt = performance.now();
@@ -80,13 +80,13 @@ function median(values: readonly number[]): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 }
 
-const [document, count = '5'] = process.argv.slice(2);
+const [document, count = '5', words = '{}'] = process.argv.slice(2);
 if (document === undefined) {
-  process.stderr.write('usage: node test/bench/openapi-start.ts DOCUMENT [ROUNDS]\n');
+  process.stderr.write('usage: node test/bench/openapi-start.ts DOCUMENT [ROUNDS] [WORDS]\n');
   process.exit(2);
 }
 const rounds: Round[] = [];
-for (let i = 0; i < Number(count); i++) rounds.push(await runRound(document));
+for (let i = 0; i < Number(count); i++) rounds.push(await runRound(document, JSON.parse(words) as object));
 const line = (name: string, of: (round: Round) => number, unit: string): string =>
   `${name.padEnd(24)}${Math.round(median(rounds.map(of)))} ${unit} (${rounds.map((round) => Math.round(of(round))).join(', ')})\n`;
 const program = PROGRAM === BUILT ? 'the built program' : 'the sources';
