@@ -53,6 +53,8 @@ export interface CallRelay {
   readonly ask: (questions: Readonly<Record<string, AskedOfClient>>) => Promise<Readonly<Record<string, JsonObject>>>;
   /** Fires when the client takes its call back. */
   readonly cancelled: AbortSignal;
+  /** The answer is filtered: nothing that the server says beside it is passed on. */
+  readonly quiet?: true;
 }
 
 export interface EnforceRequest {

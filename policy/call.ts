@@ -97,6 +97,8 @@ interface HistoryFault {
 /** The session as the check sees it. */
 interface SessionFacts {
   readonly id: string;
+  /** The store's own id of it, under which its limits are counted; absent where the session is not kept. */
+  readonly sid?: string;
   readonly view: SessionView;
   /** Step and link of the newest entry; absent before the first. */
   readonly head: { readonly step: number; readonly link: string } | undefined;

@@ -105,7 +105,7 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   if (fault === 'forked' || fault === 'link') await freeze(gateway, read, found, session);
   if (evaluated.handling === 'refuse' || tool === undefined) return tell(gateway, read, evaluated.answer);
   const counts = claim === undefined ? !own : claim.state === 'failed';
-  const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, counts });
+  const enforced = await enforceBeforeSending(gateway, read, tool, { session, name: history.session, own, counts });
   if ('held' in enforced) return tell(gateway, read, heldBack(evaluated.answer, enforced.held));
   const ended = endedRun(found, session);
   if (ended !== undefined && evaluated.handling !== 'replay') {

@@ -47,6 +47,8 @@ export function filterAnswer(loaded: Loaded, toolId: string, answer: UpstreamAns
     body.destroy();
     return unreadable;
   }
+  // An HTTP answer of this size was not read; one that came whole all the same is not read either.
+  if (body.length > loaded.maxAnswerBytes) return unreadable;
   const isRefusal = status >= 300 || answer.saysFailed === true;
   const value = isEncoded(answer) ? undefined : parseResult(body, headerOf(answer, 'content-type'));
   const filtered = value === undefined ? undefined : apply(rule, value, lookups);

@@ -8,6 +8,7 @@ import type { StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
 import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
 import { headerOf, outcomeOfAnswer } from './outcome-of.ts';
+import { quietRelay } from './quiet-relay.ts';
 import { sendCall } from './send.ts';
 import { releaseClaim, settle } from './settle.ts';
 import type { Settled } from './settled.ts';
@@ -53,7 +54,7 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
     timeoutMs: read.loaded.timeoutMs(tool),
     ...(claim?.upstreamKey === undefined || !claim.writes ? {} : { upstreamKey: claim.upstreamKey }),
     ...(traceparent === undefined ? {} : { traceparent }),
-    ...(relay === undefined ? {} : { relay }),
+    ...(relay === undefined ? {} : { relay: filters ? quietRelay(relay) : relay }),
     // A write whose client went away still has an outcome, and a repeat with its key gets it.
     ...(gone === undefined || tool.writes ? {} : { abort: gone() }),
     ...(claim?.state === 'claimed' ? { onSending: () => markSending(gateway, allowed) } : {}),

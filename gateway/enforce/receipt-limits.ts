@@ -24,15 +24,16 @@ export type Enforced =
 /**
  * The rows that a receipt route decides for itself, whatever the receipt says: those of `receipts.enforce`. The schema
  * is looked at on every route, since what does not fit it must not be sent.
+ * @param own the history is this gateway's own
  * @param counts the call is not counted yet: no check of this gateway's has reserved it, or what it reserved was released
  */
 export async function enforceBeforeSending(
   gateway: Gateway,
   read: ReadCall,
   tool: Tool,
-  at: { readonly session: Session | undefined; readonly name: string; readonly counts: boolean },
+  at: { readonly session: Session | undefined; readonly name: string; readonly own: boolean; readonly counts: boolean },
 ): Promise<Enforced> {
-  const snapshot = await snapshotOf(gateway, read, at.session, at.name);
+  const snapshot = await snapshotOf(gateway, read, at);
   const verdict = checkCall(snapshot, read.call, rowsOf(read.loaded, at.counts));
   if (verdict.decision === 'allow') return { snapshot, verdict };
   if (verdict.error !== undefined)
@@ -54,16 +55,18 @@ function rowsOf({ receipts }: Loaded, counts: boolean): readonly Step[] {
 async function snapshotOf(
   gateway: Gateway,
   read: ReadCall,
-  session: Session | undefined,
-  name: string,
+  { session, name, own }: { readonly session: Session | undefined; readonly name: string; readonly own: boolean },
 ): Promise<Snapshot> {
   const { loaded } = read;
   const nowMs = gateway.now();
+  // Another issuer's session goes on by its name, whatever is kept of it here.
+  const kept = session === undefined || !own ? {} : { sid: session.record.sid };
   return {
     catalogue: loaded.catalogue,
     settings: settingsAt(loaded, nowMs),
     session: {
       id: name,
+      ...kept,
       view: session?.record.view ?? openView(),
       head: session?.record.head,
     },
@@ -71,7 +74,7 @@ async function snapshotOf(
     policy: loaded.policy,
     digests: { arguments: '', origins: '' },
     nowMs,
-    usage: await readUsage(gateway, read, name, nowMs),
+    usage: await readUsage(gateway, read, { session: name, ...kept }, nowMs),
     answers: session === undefined ? [] : await findAnswers(gateway, loaded, session, read.tool?.id),
     step7: loaded.conditions,
     step8: loaded.rulebook,

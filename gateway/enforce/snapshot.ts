@@ -31,6 +31,7 @@ export async function takeSnapshot(
     settings: settingsAt(loaded, nowMs),
     session: {
       id: record.session,
+      sid: record.sid,
       view,
       head: record.head,
       ...(fault === undefined ? {} : { fault: { fault: fault.fault, entry: fault.entry } }),
@@ -42,7 +43,7 @@ export async function takeSnapshot(
       origins: originsDigest(gateway.crypto, nonce, read.canonicalOrigins),
     },
     nowMs,
-    usage: await readUsage(gateway, read, record.session, nowMs),
+    usage: await readUsage(gateway, read, { session: record.session, sid: record.sid }, nowMs),
     answers: await findAnswers(gateway, loaded, session, read.tool?.id),
     step7: loaded.conditions,
     step8: loaded.rulebook,

@@ -1,7 +1,7 @@
 import type { Snapshot } from '../../policy/call.ts';
 import type { Usage } from '../../policy/conditions/condition.ts';
 import { addTexts } from '../../policy/conditions/decimals.ts';
-import type { Bucket } from '../../policy/conditions/limits.ts';
+import type { Bucket, CountedCall } from '../../policy/conditions/limits.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import type { CallOutcome } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
@@ -14,13 +14,18 @@ const NOTHING_COUNTED: Usage = { counted: new Map() };
 /**
  * What is counted of the tool's limits at `nowMs`, for the check; the periods are those of that moment. A store that
  * cannot be asked leaves it unknown, which the check refuses.
- * @param session name of the session that the call is recorded in
+ * @param place the session that the call is recorded in: its name, and its id where it is kept
  */
-export async function readUsage(gateway: Gateway, read: ReadCall, session: string, nowMs: number): Promise<Usage> {
+export async function readUsage(
+  gateway: Gateway,
+  read: ReadCall,
+  place: Pick<CountedCall, 'session' | 'sid'>,
+  nowMs: number,
+): Promise<Usage> {
   const { loaded, call, tool } = read;
   if (tool === undefined) return NOTHING_COUNTED;
   const { arguments: args, caller, run } = call;
-  const counted = { nowMs, arguments: args, caller, session, ...(run === undefined ? {} : { run }) };
+  const counted = { nowMs, arguments: args, caller, ...place, ...(run === undefined ? {} : { run }) };
   const buckets = loaded.rules.rules.buckets(tool.id, counted);
   if (buckets.length === 0) return NOTHING_COUNTED;
   try {
@@ -68,7 +73,7 @@ export function holdsOf(
   const { tool } = verdict;
   if (verdict.decision !== 'allow' || tool === undefined || read.call.undoes !== undefined) return [];
   return loaded.rules.rules.reserve(tool.id, read.call, snapshot).map(
-    ({ name, amount, max, kind, sinceMs, untilMs }): Operation => ({
+    ({ name, amount, max, kind, sinceMs, untilMs, sid }): Operation => ({
       op: 'hold',
       bucket: name,
       link: kind === 'call' ? callsLink(loaded, tool.id, link) : link,
@@ -77,6 +82,7 @@ export function holdsOf(
       atMs: snapshot.nowMs,
       ...(sinceMs === undefined ? {} : { sinceMs }),
       ...(untilMs === undefined ? {} : { untilMs: untilMs + KEPT_BEHIND_MS }),
+      ...(sid === undefined ? {} : { ofSession: sid }),
     }),
   );
 }

@@ -31,7 +31,7 @@ export class McpUpstream implements Upstream {
         method,
         params,
         timeoutMs,
-        mayAsk: this.#trusted,
+        mayAsk: this.#trusted && relay?.quiet !== true,
         ...(relay === undefined ? {} : { relay }),
         ...(abort === undefined ? {} : { abort }),
         ...(onSending === undefined ? {} : { onSending }),

@@ -80,10 +80,15 @@ export class ServerVoice {
   /** The call that a question of the server is about. */
   #asker(client: Client): CallRelay {
     const relay = this.#soleRelay(client);
-    if (!this.#trusted || relay === undefined) {
+    if (!this.#trusted || relay === undefined || this.#quiet(client).length > 0) {
       throw new ProtocolError(ProtocolErrorCode.MethodNotFound, 'the gateway lets this server ask its clients nothing');
     }
     return relay;
+  }
+
+  /** Calls on their way over a connection whose answers are filtered. */
+  #quiet(client: Client): readonly CallRelay[] {
+    return [...(this.#links.get(client)?.active ?? [])].filter(({ quiet }) => quiet === true);
   }
 
   /** The newest call on its way over a connection, where all that are on their way are one session's. */
@@ -96,6 +101,12 @@ export class ServerVoice {
   #tell(client: Client, name: string, method: string, params: JsonObject): void {
     const relay = this.#soleRelay(client);
     const isOfNoCall = method.endsWith('/list_changed') || method === UPDATED;
+    const quiet = isOfNoCall ? [] : this.#quiet(client);
+    if (quiet.length > 0) {
+      // It may show records that a filter holds back, and of which call it is cannot be told: their clocks alone hear it.
+      for (const call of quiet) call.notify(method, params);
+      return;
+    }
     if (relay !== undefined && !isOfNoCall) {
       relay.notify(method, params);
       return;

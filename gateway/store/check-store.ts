@@ -9,7 +9,6 @@ import { CLAIM_COLUMNS, SEALED_CLAIM, type SealedColumn } from './queries.ts';
 import { openRow, type Row } from './rows.ts';
 import type { Sealer } from './seal.ts';
 import { openFileReadOnly } from './sqlite-file.ts';
-import { SQLITE_MIGRATIONS } from './sqlite-schema.ts';
 
 /** What `toolgate store check` found. */
 export interface StoreReport {
@@ -84,7 +83,8 @@ async function checkSqlite(path: string, key: Uint8Array | undefined): Promise<S
       .filter((line) => line !== 'ok')
       .map((line) => `the file is damaged: ${line}`);
     const look: Look = async (sql) => db.prepare<unknown[], Row>(sql).raw().all();
-    return await report('sqlite', SQLITE_MIGRATIONS.length, look, sealer, problems);
+    const schema = Number(db.pragma('user_version', { simple: true }));
+    return await report('sqlite', schema, look, sealer, problems);
   } finally {
     db.close();
   }

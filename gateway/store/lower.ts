@@ -48,7 +48,7 @@ export const ARITY: Readonly<Record<number, number>> = {
   [OPCODES.put_confirmation]: 21,
   [OPCODES.move_confirmation]: 6,
   [OPCODES.spend_receipt]: 6,
-  [OPCODES.hold]: 8,
+  [OPCODES.hold]: 9,
   [OPCODES.settle_holds]: 1,
   [OPCODES.release_holds]: 1,
   [OPCODES.touch_run]: 11,
@@ -165,6 +165,7 @@ export function lowerOperation(operation: Operation, out: Value[]): void {
           ? (Math.floor(o.atMs / DAY_MS) + BUCKET_KEPT_DAYS) * DAY_MS
           : o.atMs + (o.atMs - o.sinceMs));
       out.push(code, o.bucket, o.link, o.amount, microsOf(o.amount) ?? null, o.max, o.atMs, o.sinceMs ?? null, untilMs);
+      out.push(o.ofSession ?? null);
       return;
     }
     case 'settle_holds':

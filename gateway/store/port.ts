@@ -78,7 +78,8 @@ export interface Store {
 
   /**
    * Deletes what is past its keeping, a bounded amount at a time; resolves with how many rows went (0: nothing is left to
-   * do now). A session stays while one of its claims is open or unknown, or one of its runs waits to be undone.
+   * do now). A session stays while one of its claims is open or unknown, or one of its runs waits to be undone. A bucket
+   * that counts for nothing any more goes with whatever is still held in it.
    */
   sweep(nowMs: number, keep: Keep): Promise<number>;
   /** A key of this store, made at its creation (256 random bits): for digests of values and for keys sent upstream. */
@@ -450,6 +451,8 @@ export type Operation =
       readonly sinceMs?: number;
       /** When the bucket counts for nothing any more. Without it a sliding one is kept for its window, others for 400 days. */
       readonly untilMs?: number;
+      /** Id of the session that alone is counted in the bucket, which then counts until the session is gone. */
+      readonly ofSession?: string;
     }
   /** What is held under the link counts for good. */
   | { readonly op: 'settle_holds'; readonly link: string }

@@ -65,8 +65,8 @@ WHEN 6 THEN
   IF NOT FOUND THEN RETURN 'session_moved'; END IF;
 WHEN 14 THEN
   IF v[i+7] IS NULL THEN
-    INSERT INTO counters AS c (bucket, settled, held, until_ms)
-      SELECT v[i+1], 0, v[i+3]::numeric, v[i+8]::bigint
+    INSERT INTO counters AS c (bucket, settled, held, until_ms, sid)
+      SELECT v[i+1], 0, v[i+3]::numeric, v[i+8]::bigint, v[i+9]
       WHERE v[i+3]::numeric <= v[i+5]::numeric OR EXISTS (SELECT 1 FROM counters WHERE bucket = v[i+1])
       ON CONFLICT (bucket) DO UPDATE SET held = c.held + excluded.held, until_ms = greatest(c.until_ms, excluded.until_ms)
       WHERE c.settled + c.held + excluded.held <= v[i+5]::numeric;
@@ -204,9 +204,29 @@ END LOOP;
 RETURN answers;
 END $body$;
 
+-- A bucket that counts for nothing any more, with what is held in it: at most so many holds at a time, the counter last.
+-- Never waits: where a commit has the bucket's lock it stays for the next sweep. Answers how many rows went.
+CREATE OR REPLACE FUNCTION toolgate_drop_bucket(name text, before_ms bigint, most integer)
+RETURNS integer LANGUAGE plpgsql AS $body$
+DECLARE n integer; total numeric;
+BEGIN
+IF NOT pg_try_advisory_xact_lock(hashtextextended(name, 0)) THEN RETURN 0; END IF;
+-- A commit may have prolonged it until the lock was had.
+IF NOT EXISTS (SELECT 1 FROM counters WHERE bucket = name AND until_ms < before_ms) THEN RETURN 0; END IF;
+WITH gone AS (DELETE FROM holds WHERE bucket = name
+    AND link IN (SELECT link FROM holds WHERE bucket = name AND sliding = 0 LIMIT most) RETURNING amount)
+  SELECT count(*), coalesce(sum(amount), 0) INTO n, total FROM gone;
+IF n < most THEN
+  DELETE FROM counters WHERE bucket = name;
+  RETURN n + 1;
+END IF;
+UPDATE counters SET held = held - total WHERE bucket = name;
+RETURN n;
+END $body$;
+
 CREATE OR REPLACE FUNCTION toolgate_sweep(now_ms bigint, claims_ms bigint, sessions_ms bigint, most integer)
 RETURNS bigint LANGUAGE plpgsql AS $body$
-DECLARE gone bigint := 0; n bigint; one text; room bigint := most;
+DECLARE gone bigint := 0; n bigint; one text; other text; room bigint := most; held_room bigint := most;
 BEGIN
 DELETE FROM claims WHERE link IN (SELECT link FROM claims WHERE settled_at_ms < now_ms - claims_ms
   ORDER BY settled_at_ms LIMIT most FOR UPDATE SKIP LOCKED);
@@ -220,9 +240,11 @@ GET DIAGNOSTICS n = ROW_COUNT; gone := gone + n;
 DELETE FROM holds WHERE (link, bucket) IN (SELECT link, bucket FROM holds WHERE sliding = 1 AND until_ms < now_ms
   LIMIT most FOR UPDATE SKIP LOCKED);
 GET DIAGNOSTICS n = ROW_COUNT; gone := gone + n;
-DELETE FROM counters WHERE bucket IN (SELECT bucket FROM counters WHERE until_ms < now_ms AND held = 0
-  LIMIT most FOR UPDATE SKIP LOCKED);
-GET DIAGNOSTICS n = ROW_COUNT; gone := gone + n;
+FOR one IN SELECT bucket FROM counters c WHERE until_ms < now_ms
+    AND (sid IS NULL OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.sid = c.sid)) LIMIT most LOOP
+  EXIT WHEN held_room <= 0;
+  n := toolgate_drop_bucket(one, now_ms, held_room::integer); gone := gone + n; held_room := held_room - n;
+END LOOP;
 -- A session goes at once, so that no call goes on in one half of it; its entries follow as they can.
 FOR one IN DELETE FROM sessions WHERE sid IN (SELECT sid FROM sessions
     WHERE used_hour <= (now_ms - sessions_ms) / 3600000 AND used_at_ms < now_ms - sessions_ms
@@ -239,7 +261,11 @@ FOR one IN SELECT sid FROM swept LIMIT 50 FOR UPDATE SKIP LOCKED LOOP
   EXIT WHEN room <= 0;
   DELETE FROM steps WHERE sid = one AND step IN (SELECT step FROM steps WHERE sid = one ORDER BY step LIMIT room);
   GET DIAGNOSTICS n = ROW_COUNT; gone := gone + n; room := room - n;
-  IF room > 0 THEN DELETE FROM swept WHERE sid = one; END IF;
+  FOR other IN SELECT bucket FROM counters WHERE sid = one LIMIT room LOOP
+    EXIT WHEN room <= 0;
+    n := toolgate_drop_bucket(other, 9223372036854775807, room::integer); gone := gone + n; room := room - n;
+  END LOOP;
+  IF room > 0 AND NOT EXISTS (SELECT 1 FROM counters WHERE sid = one) THEN DELETE FROM swept WHERE sid = one; END IF;
 END LOOP;
 RETURN gone;
 END $body$;

@@ -85,4 +85,10 @@ CREATE TABLE outbox (
   replica text NOT NULL, n bigint NOT NULL, line text NOT NULL, PRIMARY KEY (replica, n)
 );
 `,
+  // What is counted of one session goes with it; what is held in a bucket is found by the bucket.
+  `
+ALTER TABLE counters ADD COLUMN sid text;
+CREATE INDEX counters_session ON counters (sid) WHERE sid IS NOT NULL;
+CREATE INDEX holds_counted ON holds (bucket) WHERE sliding = 0;
+`,
 ];

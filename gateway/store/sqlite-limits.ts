@@ -12,7 +12,9 @@ export function makeLimitOperations({ db, forget }: Ground): Record<number, Hand
   const counter: Statement<unknown[], [string, string, number]> = db
     .prepare<unknown[], [string, string, number]>('SELECT settled, held, until_ms FROM counters WHERE bucket = ?')
     .raw();
-  const insertCounter = db.prepare("INSERT INTO counters (bucket, settled, held, until_ms) VALUES (?, '0', ?, ?)");
+  const insertCounter = db.prepare(
+    "INSERT INTO counters (bucket, settled, held, until_ms, sid) VALUES (?, '0', ?, ?, ?)",
+  );
   const setHeld = new Numbered(db, 'UPDATE counters SET held = ?2 WHERE bucket = ?1');
   const setHeldUntil = new Numbered(db, 'UPDATE counters SET held = ?2, until_ms = ?3 WHERE bucket = ?1');
   const setBoth = new Numbered(db, 'UPDATE counters SET held = ?2, settled = ?3 WHERE bucket = ?1');
@@ -103,7 +105,7 @@ export function makeLimitOperations({ db, forget }: Ground): Record<number, Hand
       if (isOver(addDecimals(before, amount), max)) return 'limit_reached';
       if (!sliding) {
         const nowHeld = addDecimals(counted?.[1] ?? '0', amount);
-        if (counted === undefined) insertCounter.run(bucket, nowHeld, untilMs);
+        if (counted === undefined) insertCounter.run(bucket, nowHeld, untilMs, v[i + 8]);
         else if (counted[2] < Number(untilMs)) setHeldUntil.run(bucket, nowHeld, untilMs);
         else setHeld.run(bucket, nowHeld);
       }

@@ -91,6 +91,12 @@ CREATE TABLE outbox (
   replica TEXT NOT NULL, n INTEGER NOT NULL, line TEXT NOT NULL, PRIMARY KEY (replica, n)
 ) STRICT, WITHOUT ROWID;
 `,
+  // What is counted of one session goes with it; what is held in a bucket is found by the bucket.
+  `
+ALTER TABLE counters ADD COLUMN sid TEXT;
+CREATE INDEX counters_session ON counters (sid) WHERE sid IS NOT NULL;
+CREATE INDEX holds_counted ON holds (bucket) WHERE sliding = 0;
+`,
 ];
 
 /** "TlGt": tells a Toolgate store from any other SQLite file. */

@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3';
+import { addDecimals, subtractDecimals } from './decimal.ts';
 import { hourOf, type Value } from './lower.ts';
 import { CLAIM_COLUMNS, RUN_COLUMNS, SEALED_CLAIM } from './queries.ts';
 import { type Cell, openRow, type Row } from './rows.ts';
@@ -63,8 +64,12 @@ function makeSweep(db: Database): (nowMs: number, claimsMs: number, sessionsMs: 
     SELECT rowid FROM confirmations WHERE expires_ms < ? LIMIT ${SWEPT_ROWS})`);
   const holds = db.prepare(`DELETE FROM holds WHERE (link, bucket) IN (
     SELECT link, bucket FROM holds WHERE sliding = 1 AND until_ms < ? LIMIT ${SWEPT_ROWS})`);
-  const counters = db.prepare(`DELETE FROM counters WHERE bucket IN (
-    SELECT bucket FROM counters WHERE until_ms < ? AND held = '0' LIMIT ${SWEPT_ROWS})`);
+  const expired = db
+    .prepare<unknown[], string>(`SELECT bucket FROM counters c WHERE until_ms < ?
+      AND (sid IS NULL OR NOT EXISTS (SELECT 1 FROM sessions s WHERE s.sid = c.sid)) LIMIT ${SWEPT_ROWS}`)
+    .pluck();
+  const ofSession = db.prepare<unknown[], string>('SELECT bucket FROM counters WHERE sid = ? LIMIT ?').pluck();
+  const dropBucket = makeDropBucket(db);
   const idle = new Numbered<string>(
     db,
     `SELECT sid FROM sessions WHERE used_hour <= ?1 AND used_at_ms < ?2
@@ -87,7 +92,13 @@ function makeSweep(db: Database): (nowMs: number, claimsMs: number, sessionsMs: 
     gone += receipts.run(nowMs).changes;
     gone += confirmations.run(nowMs - claimsMs).changes;
     gone += holds.run(nowMs).changes;
-    gone += counters.run(nowMs).changes;
+    let most = SWEPT_ROWS;
+    for (const bucket of expired.all(nowMs)) {
+      if (most <= 0) break;
+      const rows = dropBucket(bucket, most);
+      gone += rows;
+      most -= rows;
+    }
     // A session goes at once, so that no call goes on in one half of it; its entries follow as they can.
     for (const sid of idle.all(hourOf(nowMs - sessionsMs), nowMs - sessionsMs)) {
       for (const statement of ends) gone += statement.run(sid).changes;
@@ -98,9 +109,36 @@ function makeSweep(db: Database): (nowMs: number, claimsMs: number, sessionsMs: 
       const entries = steps.run(sid, left).changes;
       gone += entries;
       left -= entries;
-      if (left === 0) break;
+      for (const bucket of left > 0 ? ofSession.all(sid, left) : []) {
+        if (left <= 0) break;
+        const rows = dropBucket(bucket, left);
+        gone += rows;
+        left -= rows;
+      }
+      if (left <= 0) break;
       forget.run(sid);
     }
     return gone;
+  };
+}
+
+/**
+ * Deletes a bucket that counts for nothing any more, with what is held in it: at most `most` holds at a time, the counter
+ * last, so that a counter always says what its holds come to. Returns how many rows went.
+ */
+function makeDropBucket(db: Database): (bucket: string, most: number) => number {
+  const dropHolds = new Numbered<string>(
+    db,
+    `DELETE FROM holds WHERE bucket = ?1 AND link IN (
+      SELECT link FROM holds WHERE bucket = ?1 AND sliding = 0 LIMIT ?2) RETURNING amount`,
+  ).pluck();
+  const held = db.prepare<unknown[], string>('SELECT held FROM counters WHERE bucket = ?').pluck();
+  const setHeld = new Numbered(db, 'UPDATE counters SET held = ?2 WHERE bucket = ?1');
+  const dropCounter = db.prepare('DELETE FROM counters WHERE bucket = ?');
+  return (bucket, most) => {
+    const amounts = dropHolds.all(bucket, most);
+    if (amounts.length < most) return amounts.length + dropCounter.run(bucket).changes;
+    setHeld.run(bucket, subtractDecimals(held.get(bucket) ?? '0', amounts.reduce(addDecimals, '0')));
+    return amounts.length;
   };
 }

@@ -73,6 +73,7 @@ function countedCall(call: Call, snapshot: Snapshot): CountedCall {
     arguments: call.arguments,
     caller: call.caller,
     session: snapshot.session.id,
+    ...(snapshot.session.sid === undefined ? {} : { sid: snapshot.session.sid }),
     ...(call.run === undefined ? {} : { run: call.run }),
   };
 }

@@ -42,6 +42,8 @@ export interface CountedCall {
   readonly arguments: JsonObject;
   readonly caller: { readonly name: string; readonly host: boolean };
   readonly session: string;
+  /** The store's id of the session, which no later session has; absent where the session is not kept. */
+  readonly sid?: string;
   readonly run?: string;
 }
 
@@ -52,6 +54,8 @@ export interface Bucket {
   readonly sinceMs?: number;
   /** When the bucket counts for nothing any more. */
   readonly untilMs?: number;
+  /** The session (`CountedCall.sid`) with which the bucket goes: nobody can ask for it any more once that is gone. */
+  readonly sid?: string;
 }
 
 /** An amount to be reserved with the call. The store refuses it where the bucket's sum would pass `max`. */
@@ -169,10 +173,14 @@ function placesOf(rule: Rule, call: CountedCall, settings: LimitsSettings): read
   const shared = sharedBucket(settings, key, per, nowMs);
   if (shared !== undefined) return [shared];
   const name = (...parts: readonly string[]): string => nameOf(settings, key, per, parts);
+  // The id stands in the name too: a later session or run of the same name counts for itself.
+  const { sid } = call;
+  const ownBucket = (of: string): Bucket =>
+    sid === undefined ? { name: name(caller.name, of) } : { name: name(caller.name, of, sid), sid };
   if (per === 'call') return [];
-  if (per === 'run') return call.run === undefined ? [] : [{ name: name(caller.name, call.run) }];
+  if (per === 'run') return call.run === undefined ? [] : [ownBucket(call.run)];
   if (kind === 'call') return [];
-  const session = { name: name(caller.name, call.session) };
+  const session = ownBucket(call.session);
   // A new session is no way out for an agent: what it spent of late, in whatever session, counts as well.
   return caller.host
     ? [session]

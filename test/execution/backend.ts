@@ -22,6 +22,8 @@ export interface RecordingBackend {
   of(tool: string): readonly Seen[];
   /** Answers the next `times` requests of a tool in another manner: those alone that hold a value, where one is given. */
   next(tool: string, manner: Manner, of?: { readonly times?: number; readonly value?: unknown }): void;
+  /** Requests of a tool that were to be answered in another manner no longer are. */
+  forget(tool: string): void;
   close(): Promise<void>;
 }
 
@@ -57,7 +59,7 @@ export function act(backend: RecordingBackend, seen: Seen): Seen {
 export async function startBackend(port = 0): Promise<RecordingBackend> {
   const seen: Seen[] = [];
   const done: Seen[] = [];
-  const manners: { readonly tool: string; readonly manner: Manner; readonly value: unknown }[] = [];
+  let manners: { readonly tool: string; readonly manner: Manner; readonly value: unknown }[] = [];
   const open = new Set<Socket>();
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());
@@ -97,6 +99,9 @@ export async function startBackend(port = 0): Promise<RecordingBackend> {
     of: (tool) => done.filter((one) => one.tool === tool),
     next: (tool, manner, { times = 1, value } = {}) => {
       for (let i = 0; i < times; i++) manners.push({ tool, manner, value });
+    },
+    forget: (tool) => {
+      manners = manners.filter((manner) => manner.tool !== tool);
     },
     close: () =>
       new Promise((resolve) => {

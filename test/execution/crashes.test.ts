@@ -7,6 +7,7 @@ import { startTestGateway } from '../harness/gateway.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { act, type RecordingBackend, type Seen, startBackend } from './backend.ts';
 import { killUnderLoad } from './kill-under-load.ts';
+import { killWhileFollowing } from './kill-while-following.ts';
 import { type GatewayFolder, makeFolder } from './process.ts';
 import {
   type Answered,
@@ -248,6 +249,13 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
         await other?.remove();
         await backend.close();
       }
+    });
+
+    test(`${kind}: what is followed when the gateway is killed goes on after it`, {
+      skip,
+      timeout: STARTS_MS,
+    }, async () => {
+      await killWhileFollowing(await storeOf());
     });
 
     test(`${kind}: random kills under load lose nothing and run no write twice`, {

@@ -293,7 +293,7 @@ describe('runs and their undo', { concurrency: true }, () => {
     );
   });
 
-  test('with `leave` a refusal and a failure leave the run as it is', async () => {
+  test('with `leave` a refusal, a failure and one that is known late leave the run as it is', async () => {
     const left = await startTestGateway(
       worldConfig(backend.url, { runs: { on_refuse: 'leave', on_failure: 'leave' } }),
     );
@@ -303,6 +303,11 @@ describe('runs and their undo', { concurrency: true }, () => {
       await call(left.url, 'book', { order: 'm', more: 1 }, members);
       backend.next('charge', answerOnly(404), { value: 'm' });
       await call(left.url, 'charge', { order: 'm' }, members);
+      backend.next('book', answerOnly(500), { value: 'n' });
+      await call(left.url, 'book', { order: 'n' }, members);
+      const [late] = await unknowns(left.url);
+      const failed = { outcome: 'failed', reason: 'no such booking' };
+      assert.equal((await post(left.url, `/v1/outcomes/${late?.id}/settle`, failed, 'ana-key')).status, 200);
       assert.equal((await get<RunReport>(left.url, '/v1/runs/r')).state, 'open');
     } finally {
       await left.close();

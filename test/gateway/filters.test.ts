@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { startTestGateway, type TestAnswer, type TestGateway } from '../harness/gateway.ts';
 import { call, configOf, Shop } from './scripted-shop.ts';
 
@@ -15,6 +16,8 @@ describe('filters', () => {
         shop.backend.origin,
         {
           jobs: { filter: { each: 'jobs[]', keep: [{ field: 'pay', at_least: 5 }] } },
+          orders: { filter: { each: 'orders[].items[]', keep: [{ field: 'pay', at_least: 5 }] } },
+          lenient: { filter: { each: 'jobs[]', keep: [{ field: 'pay', at_least: 5, unknown: 'pass' }] } },
           all: {},
         },
         { store: { url: './toolgate.db', max_answer: '64KiB' } },
@@ -26,8 +29,8 @@ describe('filters', () => {
     await shop.backend.close();
   });
 
-  const get = (headers: Record<string, string> = {}): Promise<TestAnswer> =>
-    gateway.request('GET', '/shop/jobs', { headers: { 'toolgate-agent': 'desk', ...headers } });
+  const get = (headers: Record<string, string> = {}, path = '/shop/jobs'): Promise<TestAnswer> =>
+    gateway.request('GET', path, { headers: { 'toolgate-agent': 'desk', ...headers } });
 
   test('a record that fails never reaches the client, on the route and over the API', async () => {
     shop.answer = () => ({
@@ -54,21 +57,38 @@ describe('filters', () => {
     assert.equal(answer.headers.get('toolgate-held-back'), '0');
   });
 
+  test('records in lists of lists are judged, and one without the value passes where the filter says so', async () => {
+    const good = '{"id":1,"pay":9}';
+    const bad = '{"id":2,"pay":1,"x":"HIDDEN"}';
+    shop.answer = () => ({ body: `{"orders":[{"id":7,"items":[${good},${bad}]},{"id":8,"x":"HIDDEN"}]}` });
+    const nested = await get({}, '/shop/orders');
+    assert.equal(nested.text, `{"orders":[{"id":7,"items":[${good}]}]}`);
+    assert.equal(nested.headers.get('toolgate-held-back'), '2');
+    shop.answer = () => ({ body: `{"jobs":[${bad},{"id":3},{"id":4,"pay":null},${good},{"pay":"HIDDEN"}]}` });
+    const lenient = await get({}, '/shop/lenient');
+    assert.equal(lenient.text, `{"jobs":[{"id":3},{"id":4,"pay":null},${good}]}`);
+    assert.equal(lenient.headers.get('toolgate-held-back'), '2');
+  });
+
   test('an answer that cannot be read is refused, not passed on', async () => {
     const hidden = '"x":"HIDDEN"';
-    const unreadable: readonly { type?: string; body: string }[] = [
+    const unreadable: readonly ReturnType<Shop['answer']>[] = [
       { body: `{"jobs":[{"pay":1,${hidden},"pad":"${'x'.repeat(100_000)}"}]}` },
       { body: `{"items":[{"pay":1,${hidden}}]}` },
       { body: `{"jobs":{"pay":1,${hidden}}}` },
       { body: `{"jobs":[{"pay":1,${hidden}}]` },
       { body: `{"jobs":[],"jobs":[{"pay":1,${hidden}}]}` },
+      { encoding: 'gzip', body: gzipSync(`{"jobs":[{"pay":1,${hidden}}]}`) },
+      { encoding: 'br', body: `{"jobs":[{"pay":1,${hidden}}]}` },
+      { status: 206, type: 'multipart/byteranges; boundary=x', body: `--x\r\n\r\n{"jobs":[{"pay":1,${hidden}}]}` },
+      { type: 'image/svg+xml', body: `<svg><text>HIDDEN</text></svg>` },
       { type: 'text/plain', body: `HIDDEN` },
       { type: 'text/event-stream', body: `data: HIDDEN\n\n` },
     ];
     for (const one of unreadable) {
       shop.answer = () => one;
       const answer = await get();
-      assert.equal(answer.status, 502, one.body.slice(0, 60));
+      assert.equal(answer.status, 502, String(one.body.slice(0, 60)));
       assert.match(answer.text, /answer_not_filtered/);
       assert.doesNotMatch(answer.text, /HIDDEN/);
     }

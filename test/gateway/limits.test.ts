@@ -34,6 +34,14 @@ describe('limits and spend', () => {
           spend: [{ field: 'amount', at_most: 10, per: 'month' }],
         },
         take_back: { writes: true, undo: 'none' },
+        loan: {
+          writes: true,
+          undo: { tool: 'repay', with: { amount: 'arguments.amount' } },
+          at_most: { count: 3, per: 'month' },
+          currency: 'EUR',
+          spend: [{ field: 'amount', at_most: 10, per: 'month' }],
+        },
+        repay: { writes: true, undo: 'none', restores: true },
       }),
     );
     shop.answer = () => ({ body: '{}' });
@@ -119,6 +127,13 @@ describe('limits and spend', () => {
     await undone('gift', 'take_back', 'gift-1', 6);
     assert.equal(reasonOf(await call(gateway, 'gift', { amount: 6 })), 'spend_exceeded');
     assert.equal((await call(gateway, 'gift', { amount: 4 })).outcome, 'ran');
+    // Its money is there again; its place among the calls is not.
+    await undone('loan', 'repay', 'loan-1', 6);
+    assert.equal(reasonOf(await call(gateway, 'loan', { amount: 10.01 })), 'spend_exceeded');
+    assert.equal((await call(gateway, 'loan', { amount: 6 })).outcome, 'ran');
+    assert.equal(reasonOf(await call(gateway, 'loan', { amount: 4.01 })), 'spend_exceeded');
+    assert.equal((await call(gateway, 'loan', { amount: 3 })).outcome, 'ran');
+    assert.equal(reasonOf(await call(gateway, 'loan', { amount: 1 })), 'limit_reached');
   });
 
   test('a host that checks and runs a call itself reserves at the check, and its report gives back', async () => {

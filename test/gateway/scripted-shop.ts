@@ -1,10 +1,17 @@
 import type { TestGateway } from '../harness/gateway.ts';
 import { type Backend, httpBackend } from '../http/backends.ts';
 
+interface ShopAnswer {
+  readonly status?: number;
+  readonly type?: string;
+  readonly encoding?: string;
+  readonly body: string | Uint8Array;
+}
+
 /** A shop whose answers a test sets, and the calls that reached it. */
 export class Shop {
   readonly calls: { readonly path: string; readonly body: string }[] = [];
-  answer: (path: string, body: string) => { status?: number; type?: string; body: string } = () => ({ body: '{}' });
+  answer: (path: string, body: string) => ShopAnswer = () => ({ body: '{}' });
   /** What an answer waits for. */
   hold: Promise<void> | undefined;
   backend!: Backend;
@@ -19,8 +26,9 @@ export class Shop {
         const path = request.url ?? '';
         this.calls.push({ path, body });
         await this.hold;
-        const { status = 200, type = 'application/json', body: text } = this.answer(path, body);
-        response.writeHead(status, { 'content-type': type, etag: '"e"' }).end(text);
+        const { status = 200, type = 'application/json', encoding, body: text } = this.answer(path, body);
+        const encoded = encoding === undefined ? {} : { 'content-encoding': encoding };
+        response.writeHead(status, { 'content-type': type, etag: '"e"', ...encoded }).end(text);
       });
     });
   }

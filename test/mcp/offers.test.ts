@@ -25,6 +25,7 @@ test('tools of an HTTP route are offered on the same endpoint, their answers as 
         upstream: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
         agents: ['desk'],
         http: [{ name: 'get_order', method: 'GET', path: '/orders/{order_id}', description: 'one order' }],
+        tools: [{ name: 'get_order', checks: [{ field: 'order_id', is_not: '9', because: 'Order 9 is sealed.' }] }],
       },
     ],
   });
@@ -40,6 +41,9 @@ test('tools of an HTTP route are offered on the same endpoint, their answers as 
   assert.match(textOf(missing), /no such order/);
   const wrong = await client.callTool({ name: 'shop__get_order', arguments: { order: '8' } });
   assert.equal(checkOf(wrong).reason, 'argument_schema');
+  const sealed = await client.callTool({ name: 'shop__get_order', arguments: { order_id: '9' } });
+  assert.equal(checkOf(sealed).reason, 'condition_failed');
+  assert.match(textOf(sealed), /Order 9 is sealed\./);
 });
 
 test('an agent sees and reaches its own tools alone, under descriptions and schemas as the operator has them', async () => {

@@ -128,6 +128,17 @@ test('a limit per run needs a run', () => {
   }
 });
 
+test('what is counted of a kept session or run goes with that session, and none of its name goes on with the count', () => {
+  for (const per of ['session', 'run'] as const) {
+    const limits = limitsOf({ spend: [{ field: 'amount', at_most: 5, per }] });
+    const [first, second] = ['sid-1', 'sid-2'].map((sid) => callOf({ amount: 1 }, { run: 'r-1', sid }));
+    const [one, other] = [first, second].map((call) => limits.reserve(call ?? callOf({})));
+    assert.deepEqual([one?.[0]?.sid, other?.[0]?.sid], ['sid-1', 'sid-2']);
+    assert.notEqual(one?.[0]?.name, other?.[0]?.name);
+    assert.equal(limits.reserve(callOf({ amount: 1 }, { run: 'r-1' }))[0]?.sid, undefined);
+  }
+});
+
 test('calls per session are counted by the history of the session', () => {
   const limits = limitsOf({ limits: [{ count: 2, per: 'session' }] });
   const call = callOf({});

@@ -140,6 +140,25 @@ describe('the file of a SQLite store', () => {
     await assert.rejects(checkStore(join(dir, 'nowhere.db')), StoreFault);
   });
 
+  test('a file of the first schema is brought to the newest, and what it held goes on', async () => {
+    const path = place();
+    const [bucket, link, sid] = [fresh(), fresh(), fresh()];
+    const older = await openStore(path);
+    await older.commit([hold(bucket, '2', '5', { link })]);
+    await older.close();
+    const db = new Database(path);
+    db.exec(`DROP INDEX holds_counted; DROP INDEX counters_session; ALTER TABLE counters DROP COLUMN sid;
+      PRAGMA user_version = 1`);
+    db.close();
+    assert.equal((await checkStore(path)).schema, 1);
+    const store = await openStore(path);
+    assert.equal((await store.commit([hold(bucket, '4', '5')])).ok, false);
+    await store.commit([{ op: 'settle_holds', link }, hold(fresh(), '1', '5', { ofSession: sid })]);
+    assert.equal((await store.readCounters([bucket])).get(bucket)?.settled, '2');
+    await store.close();
+    assert.deepEqual((await checkStore(path)).problems, []);
+  });
+
   test('a check finds what does not add up', async () => {
     const path = place();
     const { link } = await fill(path);
