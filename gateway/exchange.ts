@@ -51,6 +51,8 @@ export interface CallRelay {
   readonly notify: (method: string, params: JsonObject) => void;
   /** Asks the client, by name of each question. Rejects where it cannot be asked, or does not answer. */
   readonly ask: (questions: Readonly<Record<string, AskedOfClient>>) => Promise<Readonly<Record<string, JsonObject>>>;
+  /** What the client answers before it was asked (the newer era's `inputResponses`). */
+  readonly answers?: Readonly<Record<string, JsonObject>>;
   /** Fires when the client takes its call back. */
   readonly cancelled: AbortSignal;
   /** The answer is filtered: nothing that the server says beside it is passed on. */

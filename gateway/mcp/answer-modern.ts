@@ -21,7 +21,7 @@ import { PendingCall } from './pending-call.ts';
 /** What a `requestState` of the gateway says, signed under the store's secret. */
 type State =
   /** A call of this process that waits for answers. */
-  | { readonly kind: 'call'; readonly id: string; readonly caller: string }
+  | { readonly kind: 'call'; readonly id: string; readonly caller: string; readonly round: number }
   /** A confirmation that a host's person is asked for; any process goes on with it. */
   | { readonly kind: 'confirm'; readonly id: string; readonly caller: string };
 
@@ -44,14 +44,20 @@ export class ModernAnswerer {
 
   async answer(context: EndpointContext, request: ClientRequest, params: JsonObject): Promise<JsonObject> {
     const { requestState } = params;
-    if (requestState === undefined) return this.#begin(context, request, (sent) => dispatch(context, sent));
+    if (requestState === undefined) {
+      const { inputResponses } = params;
+      const begun = inputResponses === undefined ? request : { ...request, answers: readAnswers(inputResponses) };
+      return this.#begin(context, begun, (sent) => dispatch(context, sent));
+    }
     const state = await this.#read(requestState);
     const answers = readAnswers(params['inputResponses']);
     if (state.caller !== context.caller.name) throw badState();
     if (state.kind === 'confirm') return this.#confirmed(context, request, state.id, answers);
     const call = this.#waiting.get(state.id);
+    // The state of a question that was answered before is no answer to the one that waits now.
+    if (call?.rounds !== state.round) throw badState();
     this.#waiting.delete(state.id);
-    if (call === undefined || !call.answer(request, answers)) throw badState();
+    if (!call.answer(request, answers)) throw badState();
     return this.#next(context, call, state.id);
   }
 
@@ -105,7 +111,7 @@ export class ModernAnswerer {
         throw new AskFault('cannot_ask', `the client cannot be asked \`${cannot.method}\``);
       }
       this.#waiting.set(id, call);
-      return this.#inputRequired(event.questions, { kind: 'call', id, caller });
+      return this.#inputRequired(event.questions, { kind: 'call', id, caller, round: call.rounds });
     }
     const { end } = event;
     const confirmation =

@@ -28,6 +28,8 @@ export interface ClientRequest {
   readonly params: JsonObject;
   readonly notify: (method: string, params: JsonObject) => void;
   readonly ask: (questions: Readonly<Record<string, AskedOfClient>>) => Promise<Readonly<Record<string, JsonObject>>>;
+  /** Answers that came with the request though nobody had asked (the newer era). */
+  readonly answers?: Readonly<Record<string, JsonObject>>;
   readonly cancelled: AbortSignal;
 }
 
@@ -49,6 +51,7 @@ export function relayOf(context: EndpointContext, request: ClientRequest): CallR
     capabilities: context.capabilities,
     notify: request.notify,
     ask: request.ask,
+    ...(request.answers === undefined ? {} : { answers: request.answers }),
     cancelled: request.cancelled,
     ...(asksForProgress
       ? { progress: (params) => request.notify('notifications/progress', { ...params, progressToken }) }

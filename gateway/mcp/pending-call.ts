@@ -8,7 +8,14 @@ export type CallEvent<T> =
   | { readonly kind: 'end'; readonly end: T }
   | { readonly kind: 'ask'; readonly questions: Readonly<Record<string, AskedOfClient>> };
 
+type Questions = Readonly<Record<string, AskedOfClient>>;
 type Answers = Readonly<Record<string, JsonObject>>;
+
+/** Questions that go to the client together, and who waits for the answers. */
+interface Round {
+  readonly questions: Questions;
+  readonly answered: PromiseWithResolvers<Answers>;
+}
 
 /** How long a question waits for its answer. */
 const ASK_MS: number = 10 * 60_000;
@@ -19,10 +26,16 @@ const ASK_MS: number = 10 * 60_000;
  */
 export class PendingCall<T> {
   readonly caller: string;
+  #rounds = 0;
   readonly #cancelled = new AbortController();
   #request: ClientRequest;
   #next: PromiseWithResolvers<CallEvent<T>> = Promise.withResolvers();
-  #asked: PromiseWithResolvers<Answers> | undefined;
+  /** What the client has been asked, and answers with its next request. */
+  #asked: Round | undefined;
+  /** What is asked meanwhile (a server of the older era may ask twice at once) and goes to the client after that. */
+  readonly #queue: Round[] = [];
+  /** Hands the end to the request that waits for it: one that comes while the client is asked is kept for its next. */
+  #tellEnd: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(caller: string, request: ClientRequest) {
@@ -32,19 +45,25 @@ export class PendingCall<T> {
     this.#next.promise.catch(() => undefined);
   }
 
+  /** How often the client was asked so far. */
+  get rounds(): number {
+    return this.#rounds;
+  }
+
   /** Begins the work; what it does with the client goes to whichever request the client waits on. */
   run(work: (request: ClientRequest) => Promise<T>): void {
-    const { method, params } = this.#request;
+    const { method, params, answers } = this.#request;
     const request: ClientRequest = {
       method,
       params,
+      ...(answers === undefined ? {} : { answers }),
       cancelled: this.#cancelled.signal,
       notify: (name, told) => this.#request.notify(name, told),
       ask: (questions) => this.#ask(questions),
     };
     work(request).then(
-      (end) => this.#next.resolve({ kind: 'end', end }),
-      (error: unknown) => this.#next.reject(error),
+      (end) => this.#end(() => this.#next.resolve({ kind: 'end', end })),
+      (error: unknown) => this.#end(() => this.#next.reject(error)),
     );
   }
 
@@ -70,25 +89,41 @@ export class PendingCall<T> {
     this.#request = request;
     this.#next = Promise.withResolvers();
     this.#next.promise.catch(() => undefined);
-    asked.resolve(answers);
+    asked.answered.resolve(answers);
+    if (this.#tellEnd !== undefined) this.#tellEnd();
+    else this.#askNext();
     return true;
   }
 
   /** Nobody will answer any more. */
   giveUp(): void {
-    this.#asked?.reject(new AskFault('no_answer', 'the client did not answer what it was asked'));
+    const open = this.#asked === undefined ? this.#queue : [this.#asked, ...this.#queue];
+    for (const { answered } of open)
+      answered.reject(new AskFault('no_answer', 'the client did not answer what it was asked'));
+    this.#queue.length = 0;
     this.#asked = undefined;
     clearTimeout(this.#timer);
   }
 
-  #ask(questions: Readonly<Record<string, AskedOfClient>>): Promise<Answers> {
-    if (this.#asked !== undefined)
-      return Promise.reject(new AskFault('cannot_ask', 'the client is being asked already'));
-    const asked = Promise.withResolvers<Answers>();
-    this.#asked = asked;
+  #end(tell: () => void): void {
+    this.#tellEnd = tell;
+    if (this.#asked === undefined) tell();
+  }
+
+  #ask(questions: Questions): Promise<Answers> {
+    const answered = Promise.withResolvers<Answers>();
+    this.#queue.push({ questions, answered });
+    if (this.#asked === undefined) this.#askNext();
+    return answered.promise;
+  }
+
+  #askNext(): void {
+    const round = this.#queue.shift();
+    if (round === undefined) return;
+    this.#asked = round;
+    this.#rounds += 1;
     this.#timer = setTimeout(() => this.giveUp(), ASK_MS);
     this.#timer.unref();
-    this.#next.resolve({ kind: 'ask', questions });
-    return asked.promise;
+    this.#next.resolve({ kind: 'ask', questions: round.questions });
   }
 }

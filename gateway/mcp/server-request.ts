@@ -56,11 +56,13 @@ async function finish(
 }
 
 async function rounds(link: Link, request: ServerRequest): Promise<JsonObject> {
-  let params: JsonObject = request.params;
+  const { relay, mayAsk } = request;
+  // Answers that came unasked are for a server that may ask, and that knows how to read them.
+  const unasked = mayAsk && link.client.getProtocolEra() === 'modern' ? relay?.answers : undefined;
+  let params: JsonObject = unasked === undefined ? request.params : { ...request.params, inputResponses: unasked };
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const result = await send(link, request, params);
     if (!isInputRequiredResult(result)) return result;
-    const { relay, mayAsk } = request;
     if (relay === undefined || !mayAsk) {
       throw new AskFault('not_trusted', 'the server asks its client for more, which this route does not let it');
     }

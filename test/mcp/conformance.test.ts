@@ -28,59 +28,81 @@ after(async () => {
   await fixture.close();
 });
 
-/** Runs the official suite against a server: how many checks of each scenario passed and failed. */
-function runSuite(url: string): Promise<ReadonlyMap<string, string>> {
+/** Runs the official suite of a revision against a server: how many checks of each scenario passed and failed. */
+function runSuite(url: string, revision: string): Promise<ReadonlyMap<string, string>> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [SUITE, 'server', '--url', url, '--suite', 'all'], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
+    const args = ['server', '--url', url, '--suite', 'all', '--spec-version', revision];
+    const child = spawn(process.execPath, [SUITE, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
     let out = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       out += chunk;
     });
     child.once('error', reject).once('close', () => {
-      const lines = [...out.matchAll(/^[✓✗] ([\w-]+): (\d+ passed, \d+ failed)$/gmu)];
-      resolve(new Map(lines.map(([, name = '', result = '']) => [name, result])));
+      const lines = [...out.matchAll(/^([✓✗]) ([\w-]+): \d+ passed, (\d+) failed$/gmu)];
+      resolve(
+        new Map(lines.map(([, mark, name = '', failed]) => [name, mark === '✓' && failed === '0' ? 'pass' : 'fail'])),
+      );
     });
   });
 }
 
-test('the official suite passes through the gateway as it passes against the server itself', async () => {
-  const [direct, through] = await Promise.all([runSuite(fixture.url), runSuite(`${gateway.url}/mcp/fixture`)]);
-  assert.equal(direct.size, 32);
-  const differing = [...direct].filter(([name, result]) => through.get(name) !== result).map(([name]) => name);
-  // The fixture does not look at Host, which the gateway does: there it passes what the server fails.
-  assert.deepEqual(differing, ['dns-rebinding-protection']);
-  assert.deepEqual(
-    [...through.values()].filter((result) => !result.endsWith(' 0 failed')),
-    [],
-  );
-});
+for (const [revision, scenarios] of [
+  ['2025-11-25', 33],
+  ['2026-07-28', 40],
+] as const) {
+  test(`the official suite of ${revision} passes through the gateway as it passes against the server itself`, async () => {
+    const [direct, through] = await Promise.all([
+      runSuite(fixture.url, revision),
+      runSuite(`${gateway.url}/mcp/fixture`, revision),
+    ]);
+    assert.equal(direct.size, scenarios);
+    const differing = [...direct].filter(([name, result]) => through.get(name) !== result).map(([name]) => name);
+    assert.deepEqual(differing, []);
+    const failing = [...through].filter(([, result]) => result !== 'pass').map(([name]) => name);
+    // Parameters in headers (`x-mcp-header`) are not offered by the fixture: nothing of them could be judged.
+    assert.deepEqual(failing, revision === '2026-07-28' ? ['http-custom-header-server-validation'] : []);
+  });
+}
 
-/** What the suite does in the older era, in the newer one, which it does not speak yet: each request with its answer. */
+/** Arguments of the tools that take any. */
+const ARGUMENTS: Readonly<Record<string, object>> = {
+  json_schema_2020_12_tool: { name: 'a', address: { street: 'b' }, email: 'c' },
+  test_elicitation: { message: 'who?' },
+  test_sampling: { prompt: 'hello' },
+};
+
+const PROMPT_ARGUMENTS: Readonly<Record<string, Record<string, string>>> = {
+  test_prompt_with_arguments: { arg1: 'x', arg2: 'y' },
+  test_prompt_with_embedded_resource: { resourceUri: 'test://static-text' },
+};
+
+/** What a client can do with the fixture, each request with its answer: every tool, every prompt, every resource. */
 async function converse(client: Client): Promise<Readonly<Record<string, unknown>>> {
-  const call = (name: string, args = {}): Promise<unknown> =>
-    client.callTool({ name, arguments: args }).then(withoutMeta, (error: Error) => error.message);
   const told: unknown[] = [];
   client.setNotificationHandler('notifications/message', ({ params }) => {
     told.push(params.data);
   });
   const progress: unknown[] = [];
+  const { tools } = await client.listTools();
+  const { prompts } = await client.listPrompts();
+  const called: Record<string, unknown> = {};
+  for (const { name } of tools) {
+    called[name] = await client
+      .callTool({ name, arguments: { ...ARGUMENTS[name] } })
+      .then(withoutMeta, (error: Error) => error.message);
+  }
+  told.length = 0;
+  const got: Record<string, unknown> = {};
+  for (const { name } of prompts) {
+    const args = PROMPT_ARGUMENTS[name];
+    got[name] = (await client.getPrompt({ name, ...(args === undefined ? {} : { arguments: args }) })).messages;
+  }
   return {
-    tools: (await client.listTools()).tools
+    tools: tools
       .map(({ name, description, inputSchema, annotations }) => ({ name, description, inputSchema, annotations }))
       .sort((a, b) => (a.name < b.name ? -1 : 1)),
-    text: await call('test_simple_text'),
-    image: await call('test_image_content'),
-    audio: await call('test_audio_content'),
-    embedded: await call('test_embedded_resource'),
-    mixed: await call('test_multiple_content_types'),
-    error: await call('test_error_handling'),
-    schema: await call('json_schema_2020_12_tool', { name: 'a', address: { street: 'b' } }),
-    asked: await call('test_elicitation', { message: 'who?' }),
-    defaults: await call('test_elicitation_sep1034_defaults'),
-    enums: await call('test_elicitation_sep1330_enums'),
-    sampled: await call('test_sampling', { prompt: 'hello' }),
+    called,
+    got,
     logged: [
       await client
         .callTool({
@@ -102,9 +124,7 @@ async function converse(client: Client): Promise<Readonly<Record<string, unknown
     read: (await client.readResource({ uri: 'test://static-text' })).contents,
     binary: (await client.readResource({ uri: 'test://static-binary' })).contents,
     templated: (await client.readResource({ uri: 'test://template/123/data' })).contents,
-    prompts: (await client.listPrompts()).prompts,
-    prompt: (await client.getPrompt({ name: 'test_prompt_with_arguments', arguments: { arg1: 'x', arg2: 'y' } }))
-      .messages,
+    prompts,
     completed: (
       await client.complete({
         ref: { type: 'ref/prompt', name: 'test_prompt_with_arguments' },
@@ -131,11 +151,14 @@ function answering(client: Client): void {
     model: 'm',
     content: { type: 'text', text: 'hi' },
   }));
+  client.setRequestHandler('roots/list', () => ({ roots: [{ uri: 'file:///r', name: 'r' }] }));
 }
+
+const ASKED = { capabilities: { elicitation: { form: {} }, sampling: {}, roots: {} }, prepare: answering } as const;
 
 for (const era of ['modern', 'legacy'] as const) {
   test(`every request of a client of the ${era} era is answered through the gateway as by the server itself`, async () => {
-    const options = { era, capabilities: { elicitation: { form: {} }, sampling: {} }, prepare: answering } as const;
+    const options = { ...ASKED, era };
     const direct = await connectClient(fixture.url, options);
     const through = await connectClient(`${gateway.url}/mcp/fixture`, options);
     try {
@@ -157,11 +180,11 @@ for (const [clientEra, serverEra] of [
       agents: { desk: {} },
       routes: [{ name: 'fixture', mcp: other.url, agents: ['desk'], annotations: 'trusted' }],
     });
-    const options = { capabilities: { elicitation: { form: {} }, sampling: {} }, prepare: answering } as const;
-    const direct = await connectClient(other.url, { ...options, era: serverEra });
-    const through = await connectClient(`${bridging.url}/mcp/fixture`, { ...options, era: clientEra });
+    const direct = await connectClient(other.url, { ...ASKED, era: serverEra });
+    const through = await connectClient(`${bridging.url}/mcp/fixture`, { ...ASKED, era: clientEra });
     try {
       const [wanted, got] = [await converse(direct), await converse(through)];
+      assert.ok(Object.keys(wanted['called'] as object).length > 20);
       // A client of the newer era says with each call from which level on it wants logs, which the older era has no word for.
       const same = Object.keys(wanted).filter((key) => key !== 'logged' && key !== 'unknown');
       assert.deepEqual(

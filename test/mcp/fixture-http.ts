@@ -2,8 +2,12 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import {
   createMcpHandler,
+  hostHeaderValidationResponse,
   isLegacyRequest,
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
   type McpServer,
+  originValidationResponse,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server';
 import { EventLog } from '../../gateway/mcp/event-log.ts';
@@ -18,14 +22,18 @@ export interface HttpFixture {
   close(): Promise<void>;
 }
 
-/** @param eras Which it speaks; `both` as the SDK advises. */
+/**
+ * Starts it; it answers who calls it by a name of this machine alone.
+ * @param make Makes the server of a session, or (told how changes are told) of one request.
+ * @param eras Which it speaks; `both` as the SDK advises.
+ */
 export async function startHttpFixture(
-  make: () => McpServer,
+  make: (tellChange?: () => void) => McpServer,
   eras: 'both' | 'legacy' | 'modern' = 'both',
 ): Promise<HttpFixture> {
   const received: HttpFixture['received'] = [];
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
-  const modern = createMcpHandler(() => make(), { legacy: 'reject' });
+  const modern = createMcpHandler(() => make(() => modern.notify.toolsChanged()), { legacy: 'reject' });
   const legacy = async (request: Request, parsedBody: unknown): Promise<Response> => {
     const id = request.headers.get('mcp-session-id');
     const known = id === null ? undefined : sessions.get(id);
@@ -56,6 +64,10 @@ export async function startHttpFixture(
   };
   const server = createServer((request, response) => {
     void serve(request, response, async (web, body) => {
+      const foreign =
+        hostHeaderValidationResponse(web, localhostAllowedHostnames()) ??
+        originValidationResponse(web, localhostAllowedOrigins());
+      if (foreign !== undefined) return foreign;
       received.push({ method: web.method, headers: web.headers, body });
       const isLegacy = web.method !== 'POST' || (await isLegacyRequest(web, body));
       if (eras === 'legacy') return legacy(web, body);

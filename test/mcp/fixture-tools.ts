@@ -1,21 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { fromJsonSchema, inputRequired, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import { canonicalize } from '../../receipts/canonical.ts';
+import { addInputTools, INPUT_STATE } from './fixture-inputs.ts';
 import { addPrompts, addResources } from './fixture-resources.ts';
-import { type JsonSchema, PNG, schema } from './fixture-schema.ts';
+import { type JsonSchema, NOTHING, PNG, READS, schema, text } from './fixture-schema.ts';
 
 /** A moment of silence. */
 const WAV = 'UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=';
 
 type Args = Readonly<Record<string, unknown>>;
-
-const NOTHING = schema({});
-
-function text(value: string): { content: { type: 'text'; text: string }[] } {
-  return { content: [{ type: 'text', text: value }] };
-}
-
-const READS = { readOnlyHint: true, openWorldHint: false } as const;
 
 /** Enum schemas of every form that a question may have. */
 const ENUMS = {
@@ -57,15 +50,22 @@ const WHO = {
   email: { type: 'string', description: 'An address' },
 };
 
-/** The server that the official conformance suite asks for, with what further tests need: the same for both eras. */
-export function makeFixture(): McpServer {
+/**
+ * The server that the official conformance suite asks for, with what further tests need: the same for both eras.
+ * @param tellChange Tells clients that the tools changed, where the server cannot by itself (a server of one request).
+ */
+export function makeFixture(tellChange?: () => void): McpServer {
   const server = new McpServer(
     { name: 'fixture', version: '1.0.0' },
-    { capabilities: { logging: {}, completions: {}, resources: { subscribe: true } } },
+    {
+      capabilities: { logging: {}, completions: {}, resources: { subscribe: true } },
+      requestState: { verify: INPUT_STATE.verify },
+    },
   );
   addContentTools(server);
-  addTalkingTools(server);
+  addTalkingTools(server, tellChange);
   addAskingTools(server);
+  addInputTools(server);
   addResources(server);
   addPrompts(server);
   server.server.setRequestHandler('resources/subscribe', () => ({}));
@@ -105,12 +105,27 @@ function addContentTools(server: McpServer): void {
     { description: 'fails', inputSchema: fromJsonSchema(NOTHING), annotations: READS },
     () => ({ ...text('This tool intentionally returns an error for testing'), isError: true }),
   );
-  const address = { type: 'object', properties: { street: { type: 'string' }, city: { type: 'string' } } };
+  const address = {
+    $anchor: 'addressDef',
+    type: 'object',
+    properties: { street: { type: 'string' }, city: { type: 'string' } },
+  };
   const newest = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
     type: 'object',
     $defs: { address },
-    properties: { name: { type: 'string' }, address: { $ref: '#/$defs/address' } },
+    properties: {
+      name: { type: 'string' },
+      address: { $ref: '#/$defs/address' },
+      contactMethod: { type: 'string', enum: ['phone', 'email'] },
+      phone: { type: 'string' },
+      email: { type: 'string' },
+    },
+    allOf: [{ anyOf: [{ required: ['phone'] }, { required: ['email'] }] }],
+    if: { properties: { contactMethod: { const: 'phone' } }, required: ['contactMethod'] },
+    // biome-ignore lint/suspicious/noThenProperty: the keyword of JSON Schema
+    then: { required: ['phone'] },
+    else: { required: ['email'] },
     additionalProperties: false,
   };
   server.registerTool(
@@ -124,7 +139,7 @@ function addContentTools(server: McpServer): void {
   );
 }
 
-function addTalkingTools(server: McpServer): void {
+function addTalkingTools(server: McpServer, tellChange: (() => void) | undefined): void {
   const about = (
     description: string,
   ): { description: string; inputSchema: ReturnType<typeof fromJsonSchema>; annotations: typeof READS } => ({
@@ -146,6 +161,19 @@ function addTalkingTools(server: McpServer): void {
       await pause(50);
     }
     return text('it told');
+  });
+  server.registerTool('test_logging_tool', about('logs, where it may'), async (_args, { mcpReq }) => {
+    await mcpReq.log('info', 'for whoever asked for it');
+    return text('it logged, where it may');
+  });
+  server.registerTool('test_streaming_elicitation', about('answers over a stream'), async (_args, ctx) => {
+    await tellProgress(ctx, 1, 1);
+    return text('it streamed');
+  });
+  server.registerTool('test_trigger_tool_change', about('says that the tools changed'), () => {
+    if (tellChange === undefined) server.sendToolListChanged();
+    else tellChange();
+    return text('it was said');
   });
   server.registerTool(
     'test_reconnection',
