@@ -6,7 +6,14 @@ import type { CallMembers, EnforceAnswer, EnforceRequest, ToolCheck } from '../e
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import { parseTraceparent } from '../http/trace-context.ts';
 import { type ClientRequest, type EndpointContext, metaOf, relayOf } from './client-call.ts';
-import { errorOfProblem, renderForwarded, renderHeld, renderReceipt, renderReplay } from './render-result.ts';
+import {
+  errorOfProblem,
+  receiptMeta,
+  renderForwarded,
+  renderHeld,
+  renderReceipt,
+  renderReplay,
+} from './render-result.ts';
 import { pairOf } from './tool-names.ts';
 
 /** What became of a call: a result, or a question that a person must answer first. */
@@ -51,14 +58,15 @@ async function enforceCall(
   const { gateway, caller } = context;
   const meta = metaOf(request.params);
   const given = readMembers(meta);
-  const named = withOwn(context, given.members, confirmation);
   const server = tool.includes('/') ? tool.slice(0, tool.indexOf('/')) : '';
+  const proof = proofOf(context, server, given.receipt, given.members.history);
+  const named = withOwn(context, given.members, proof.byReceipt, confirmation);
   const sent: EnforceRequest = {
     caller,
     tool,
     arguments: args,
     members: named,
-    ...proofOf(context, server, given.receipt, named.history),
+    ...proof,
     purpose: 'forward',
     via: 'mcp',
     ...(gateway.loaded.mcp.routes.has(server) ? { route: server } : {}),
@@ -86,10 +94,12 @@ async function finish(answer: EnforceAnswer, isMcp: boolean, wantsCheck: boolean
     case 'replayed': {
       if (answer.answer.kind === 'tombstone') throw errorOfProblem(ANSWER_NOT_KEPT);
       const { body, contentType, status } = answer.answer;
-      return { kind: 'result', result: renderReplay(body, contentType, status, isMcp) };
+      return { kind: 'result', result: renderReplay(body, contentType, status, isMcp, receiptMeta(answer)) };
     }
-    case 'forwarded':
-      return { kind: 'result', result: await renderForwarded(answer, isMcp, wantsCheck ? checkMeta(answer) : {}) };
+    case 'forwarded': {
+      const meta = { ...receiptMeta(answer), ...(wantsCheck ? checkMeta(answer) : {}) };
+      return { kind: 'result', result: await renderForwarded(answer, isMcp, meta) };
+    }
   }
 }
 
@@ -132,9 +142,18 @@ function readMembers(meta: JsonObject): Given {
   return { members: parsed.members, receipt, wantsCheck: call !== undefined };
 }
 
-/** A client that knows nothing of histories has one under its session; one that names or carries its own has that. */
-function withOwn(context: EndpointContext, members: CallMembers, confirmation: string | undefined): CallMembers {
-  const own = members.session === undefined && members.history === undefined ? { session: context.session } : {};
+/**
+ * A client that knows nothing of histories has one under its session; one that names or carries its own has that, and a
+ * receipt says itself which it is of.
+ */
+function withOwn(
+  context: EndpointContext,
+  members: CallMembers,
+  byReceipt: boolean,
+  confirmation: string | undefined,
+): CallMembers {
+  const namesNone = members.session === undefined && members.history === undefined && !byReceipt;
+  const own = namesNone ? { session: context.session } : {};
   return { ...members, ...own, ...(confirmation === undefined ? {} : { confirmation }) };
 }
 

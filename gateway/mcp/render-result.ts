@@ -2,7 +2,7 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { parseJson } from '../../receipts/json.ts';
 import { JsonFault } from '../../receipts/json-fault.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
-import type { EnforceAnswer, Problem, ToolCheck, UpstreamAnswer } from '../exchange.ts';
+import type { EnforceAnswer, Problem, ToolCheck, ToolReceipt, UpstreamAnswer } from '../exchange.ts';
 import { renderJson } from '../http/problems.ts';
 import { collectBody } from './collect-body.ts';
 
@@ -20,10 +20,13 @@ export function renderHeld(check: ToolCheck): JsonObject {
 }
 
 /** A receipt that did not admit its call. */
-export function renderReceipt(receipt: Extract<EnforceAnswer, { readonly kind: 'receipt' }>['receipt']): JsonObject {
-  return textResult(`the receipt does not admit this call: ${receipt.reason}`, true, {
-    'toolgate/receipt': plain(receipt),
-  });
+export function renderReceipt(receipt: ToolReceipt): JsonObject {
+  return textResult(`the receipt does not admit this call: ${receipt.reason}`, true, receiptMeta({ receipt }));
+}
+
+/** What is said of the receipt that a call came with, where it came with one. */
+export function receiptMeta({ receipt }: { readonly receipt?: ToolReceipt }): JsonObject {
+  return receipt === undefined ? {} : { 'toolgate/receipt': plain(receipt) };
 }
 
 /** A fault that is no decision about the call, as a JSON-RPC error. */
@@ -59,12 +62,16 @@ export async function renderForwarded(forwarded: Forwarded, isMcp: boolean, meta
   return isMcp ? ofServer(answer, bytes, meta) : ofHttp(answer, bytes, meta);
 }
 
-/** The kept answer of an earlier call with the same key. */
+/**
+ * The kept answer of an earlier call with the same key.
+ * @param receipt What `receiptMeta` says.
+ */
 export function renderReplay(
   body: Uint8Array,
   contentType: string | undefined,
   status: number,
   isMcp: boolean,
+  receipt: JsonObject,
 ): JsonObject {
   const answer: Whole = {
     kind: 'answer',
@@ -72,7 +79,7 @@ export function renderReplay(
     headers: contentType === undefined ? [] : ['content-type', contentType],
     body,
   };
-  const meta = { 'toolgate/replayed': true };
+  const meta = { ...receipt, 'toolgate/replayed': true };
   return isMcp ? ofServer(answer, body, meta) : ofHttp(answer, body, meta);
 }
 
