@@ -1,11 +1,12 @@
-import { Readable } from 'node:stream';
 import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
+import { headerOf } from '../enforce/outcome-of.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
 import { parseIdempotencyKey, readCallHeaders } from '../http/call-headers.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
+import { collectBody, MAX_WHOLE_BYTES } from '../http/collect-body.ts';
 import { readTraceparent } from '../http/trace-context.ts';
 import {
   type ApiBindings,
@@ -138,9 +139,9 @@ type CallResult = { readonly status?: number; readonly result?: JsonValue; reado
 async function readAnswer(answer: UpstreamAnswer): Promise<CallResult> {
   if (answer.kind !== 'answer') return { why: answer.why };
   const { status, headers } = answer;
-  const contentType = contentTypeOf(headers);
-  const body = answer.body instanceof Readable ? await collect(answer.body) : answer.body;
-  if (body === undefined) return { status, why: 'the answer broke off' };
+  const contentType = headerOf(headers, 'content-type');
+  const body = await collectBody(answer.body, MAX_WHOLE_BYTES);
+  if (body === undefined) return { status, why: 'the answer broke off or is too large' };
   return { status, result: resultOf(body, contentType) };
 }
 
@@ -155,32 +156,6 @@ function resultOf(body: Uint8Array, contentType: string | undefined): JsonValue 
     const encoded: JsonObject = { base64: Buffer.from(body).toString('base64') };
     return encoded;
   }
-}
-
-/** The largest streamed answer that `/v1/call` holds, in bytes. */
-const MAX_COLLECTED_BYTES = 64 << 20;
-
-async function collect(body: Readable): Promise<Uint8Array | undefined> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of body) {
-      const bytes: Uint8Array = chunk;
-      size += bytes.length;
-      // The rest is still read, so that the call's outcome is known; it is not kept.
-      if (size <= MAX_COLLECTED_BYTES) chunks.push(bytes);
-    }
-  } catch {
-    // The outcome that goes with the answer says that it broke off.
-    return undefined;
-  }
-  return size <= MAX_COLLECTED_BYTES ? Buffer.concat(chunks) : undefined;
-}
-
-function contentTypeOf(headers: readonly string[]): string | undefined {
-  for (let i = 0; i + 1 < headers.length; i += 2)
-    if (headers[i]?.toLowerCase() === 'content-type') return headers[i + 1];
-  return undefined;
 }
 
 function answerOther(answer: EnforceAnswer): Response {

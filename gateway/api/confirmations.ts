@@ -1,6 +1,7 @@
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import { toConfirmation } from '../enforce/confirmations.ts';
+import { decideConfirmation } from '../enforce/decide-confirmation.ts';
 import { fault } from '../http/problems.ts';
 import type { ConfirmationRecord, ConfirmationState } from '../store/port.ts';
 import {
@@ -45,27 +46,9 @@ export async function postDecision(env: ApiBindings, id: string, to: 'approved' 
   const now = gateway.now();
   if (record.expiresMs <= now)
     throw new ApiProblem(fault('conflict', 'the confirmation has expired; the call must be made again'));
-  const line = gateway.audit.prepare({
-    event: 'approval',
-    act: to === 'approved' ? 'approve' : 'deny',
-    approver,
-    confirmation: id,
-    tool: record.tool,
-    agent: record.agent,
-    caller: record.caller,
-    session: record.session,
-    step: record.step,
-  });
-  const moved = { op: 'move_confirmation', id, from: ['pending'], to, approver, atMs: now } as const;
-  const result = await gateway.commit([
-    { ...moved, ...(note === undefined ? {} : { note }) },
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
-  ]);
-  if (!result.ok) {
-    gateway.audit.abandon(line);
+  const decision = { to, approver, atMs: now, ...(note === undefined ? {} : { note }) };
+  if (!(await decideConfirmation(gateway, record, decision)))
     throw new ApiProblem(fault('conflict', 'the confirmation was decided before'));
-  }
-  await gateway.audit.write(line);
   return jsonAnswer({ id, state: to, approver });
 }
 

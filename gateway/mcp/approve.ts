@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../receipts/json-value.ts';
+import { decideConfirmation } from '../enforce/decide-confirmation.ts';
 import type { AskedOfClient, ToolCheck } from '../exchange.ts';
-import type { Gateway } from '../gateway.ts';
 import type { EndpointContext } from './client-call.ts';
 
 /** Whether the client can ask its person, and is believed when it says what the person said. */
@@ -51,37 +51,7 @@ export async function decideByPerson(
   const now = gateway.now();
   if (record === undefined || record.caller !== caller.name || record.state !== 'pending' || record.expiresMs <= now)
     return false;
-  const approver = personOf(caller.name);
-  const line = gateway.audit.prepare({
-    event: 'approval',
-    act: to === 'approved' ? 'approve' : 'deny',
-    approver,
-    confirmation: id,
-    tool: record.tool,
-    agent: record.agent,
-    caller: record.caller,
-    session: record.session,
-    step: record.step,
-  });
-  const moved = await commit(gateway, id, to, approver, now, line);
-  if (!moved) gateway.audit.abandon(line);
-  else await gateway.audit.write(line);
-  return moved;
-}
-
-async function commit(
-  gateway: Gateway,
-  id: string,
-  to: 'approved' | 'denied',
-  approver: string,
-  atMs: number,
-  line: { readonly n: number; readonly line: string },
-): Promise<boolean> {
-  const result = await gateway.commit([
-    { op: 'move_confirmation', id, from: ['pending'], to, approver, atMs },
-    { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
-  ]);
-  return result.ok;
+  return decideConfirmation(gateway, record, { to, approver: personOf(caller.name), atMs: now });
 }
 
 /** Who approved, in the log: the person behind a host, as that host says. */

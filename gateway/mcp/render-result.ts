@@ -2,9 +2,10 @@ import { ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server';
 import { parseJson } from '../../receipts/json.ts';
 import { JsonFault } from '../../receipts/json-fault.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
+import { headerOf } from '../enforce/outcome-of.ts';
 import type { EnforceAnswer, Problem, ToolCheck, ToolReceipt, UpstreamAnswer } from '../exchange.ts';
+import { collectBody, MAX_WHOLE_BYTES } from '../http/collect-body.ts';
 import { renderJson } from '../http/problems.ts';
-import { collectBody } from './collect-body.ts';
 
 type Forwarded = Extract<EnforceAnswer, { readonly kind: 'forwarded' }>;
 type Whole = Extract<UpstreamAnswer, { readonly kind: 'answer' }>;
@@ -50,7 +51,7 @@ export function errorOfProblem(problem: Problem): ProtocolError {
 export async function renderForwarded(forwarded: Forwarded, isMcp: boolean, meta: JsonObject): Promise<JsonObject> {
   const { answer } = forwarded;
   if (answer.kind !== 'answer') return renderNoAnswer(answer, await forwarded.outcome, meta);
-  const bytes = await collectBody(answer.body);
+  const bytes = await collectBody(answer.body, MAX_WHOLE_BYTES);
   const outcome = await forwarded.outcome;
   if (bytes === undefined) {
     return renderNoAnswer(
@@ -109,7 +110,7 @@ function ofServer({ status }: Whole, bytes: Uint8Array, meta: JsonObject): JsonO
 /** An HTTP backend's answer: JSON as structured content and as text, anything else as what it is. */
 function ofHttp({ status, headers }: Whole, bytes: Uint8Array, meta: JsonObject): JsonObject {
   const isError = status >= 400;
-  const type = contentTypeOf(headers);
+  const type = headerOf(headers, 'content-type');
   const value = isJson(type) ? tryRead(bytes) : undefined;
   if (value !== undefined) {
     const structured: JsonObject = isObject(value) ? value : { result: value };
@@ -158,12 +159,6 @@ function asText(bytes: Uint8Array): string | undefined {
 
 function isJson(type: string | undefined): boolean {
   return type !== undefined && /^application\/(?:[\w.-]+\+)?json\b/i.test(type);
-}
-
-function contentTypeOf(headers: readonly string[]): string | undefined {
-  for (let at = 0; at + 1 < headers.length; at += 2)
-    if (headers[at]?.toLowerCase() === 'content-type') return headers[at + 1];
-  return undefined;
 }
 
 /** An answer of the gateway's own as JSON: made of nothing else, whatever its type says. */

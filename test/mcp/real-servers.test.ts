@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/client';
 import { newCredential } from '../../gateway/config/credential.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
-import { checkOf, connectClient, textOf } from './clients.ts';
+import { checkOf, connectClient, type SaidCheck, textOf } from './clients.ts';
 
 const MODULES = fileURLToPath(new URL('../../node_modules/@modelcontextprotocol/', import.meta.url));
 const INSPECTOR = join(MODULES, 'inspector/clients/launcher/build/index.js');
@@ -26,7 +26,10 @@ before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'toolgate-files-'));
   await mkdir(join(folder, 'inside'));
   await writeFile(join(folder, 'inside/note.txt'), 'a note');
+  await writeFile(join(folder, 'inside/other.txt'), 'not for you either');
   await writeFile(join(folder, 'secret.txt'), 'not for you');
+  await symlink(join(folder, 'secret.txt'), join(folder, 'inside/link.txt'));
+  await symlink(folder, join(folder, 'inside/up'));
   everything = await startEverything();
   const inside = join(folder, 'inside');
   gateway = await startTestGateway({
@@ -38,8 +41,20 @@ before(async () => {
         agents: ['desk'],
         tools: [
           { name: 'read_text_file', writes: false, sends_out: true, reads_outside: false },
+          {
+            name: 'read_file',
+            writes: false,
+            sends_out: true,
+            reads_outside: false,
+            checks: [{ field: 'path', one_of: [join(inside, 'note.txt')] }],
+          },
           { name: 'list_directory', writes: false, sends_out: true, reads_outside: false },
           { name: 'write_file', sends_out: true },
+          {
+            name: 'create_directory',
+            sends_out: true,
+            checks: [{ field: 'path', one_of: [join(inside, 'new')], because: 'there is one place for it' }],
+          },
           { name: 'move_file', not_after: ['read_text_file'], sends_out: true },
         ],
       },
@@ -47,20 +62,26 @@ before(async () => {
         name: 'memory',
         mcp: { command: server('memory'), env: { MEMORY_FILE_PATH: join(folder, 'memory.jsonl') } },
         agents: ['desk'],
-        tools: [{ name: 'read_graph', writes: false, reads_outside: false }],
+        tools: [
+          { name: 'read_graph', writes: false, reads_outside: false },
+          { name: 'delete_entities', checks: [{ count: 'entityNames', at_most: 1 }] },
+        ],
       },
       {
         name: 'thinking',
         mcp: { command: server('sequential-thinking') },
         agents: ['desk'],
-        tools: [{ name: '*', writes: false }],
+        tools: [{ name: '*', writes: false, checks: [{ field: 'totalThoughts', at_most: 5 }] }],
       },
       {
         name: 'everything',
         mcp: everything.url,
         agents: ['desk'],
         annotations: 'trusted',
-        tools: [{ name: '*', writes: false, sends_out: true }],
+        tools: [
+          { name: '*', writes: false, sends_out: true },
+          { name: 'get-sum', writes: true, checks: [{ field: 'a', at_most: 10 }] },
+        ],
       },
     ],
   });
@@ -134,19 +155,50 @@ test('four servers of npm list their tools on one endpoint, each under its opera
   });
 });
 
-test('a file server reads inside of its folder and is not made to leave it by an argument', async () => {
+/** Ways out of a folder that an argument could take: dots, names that lead elsewhere, forms that are decoded later. */
+function waysOut(): readonly string[] {
+  const inside = join(folder, 'inside');
+  return [
+    join(folder, 'secret.txt'),
+    `${inside}/../secret.txt`,
+    `${inside}/./../secret.txt`,
+    `${inside}//..//secret.txt`,
+    '../secret.txt',
+    `${inside}/link.txt`,
+    `${inside}/up/secret.txt`,
+    `${inside}/%2e%2e/secret.txt`,
+    `${inside}/..%2fsecret.txt`,
+    `${inside}/%252e%252e/secret.txt`,
+    `${inside}/..\\secret.txt`,
+    `${inside}/\u2025/secret.txt`,
+    `${inside}/note.txt\0/../../secret.txt`,
+    `file://${folder}/secret.txt`,
+    '~/secret.txt',
+    '/etc/hostname',
+  ];
+}
+
+test('a file server is not made to leave its folder by an argument', async () => {
   await withClient('/mcp/files', { key: agent.key }, async (client) => {
     const read = (path: string) => client.callTool({ name: 'read_text_file', arguments: { path } });
     assert.equal(textOf(await read(join(folder, 'inside/note.txt'))), 'a note');
-    for (const path of [
-      join(folder, 'secret.txt'),
-      join(folder, 'inside/../secret.txt'),
-      '../secret.txt',
-      `${folder}/inside/%2e%2e/secret.txt`,
-    ]) {
+    for (const path of waysOut()) {
       const result = await read(path);
       assert.equal(result.isError, true, path);
       assert.doesNotMatch(textOf(result), /not for you/);
+    }
+  });
+});
+
+test('a condition on the path keeps a file server to the one file, whatever else it would read', async () => {
+  await withClient('/mcp/files', { key: agent.key }, async (client) => {
+    const read = (path: string) => client.callTool({ name: 'read_file', arguments: { path } });
+    const note = join(folder, 'inside/note.txt');
+    assert.equal(textOf(await read(note)), 'a note');
+    for (const path of [...waysOut(), join(folder, 'inside/other.txt'), `${note}/`, note.toUpperCase()]) {
+      const result = await read(path);
+      assert.equal(result.isError, true, path);
+      assert.equal(checkOf(result).reason, 'condition_failed', path);
     }
   });
 });
@@ -219,11 +271,17 @@ test('an agent’s client that answers for itself changes nothing', async () => 
   });
 });
 
-/** Runs the Inspector's command line; resolves with what it printed. */
-function inspect(...args: readonly string[]): Promise<string> {
+interface Inspected {
+  readonly isError?: boolean;
+  readonly tools?: readonly { readonly name: string }[];
+  readonly _meta?: Readonly<Record<string, SaidCheck>>;
+}
+
+/** Runs the Inspector's command line against the endpoint over all servers; resolves with the result that it printed. */
+function inspect(...args: readonly string[]): Promise<Inspected> {
   return new Promise((resolve, reject) => {
     const header = `Authorization: Bearer ${agent.key}`;
-    const all = ['--cli', `${gateway.url}/mcp/everything`, '--transport', 'http', '--header', header, ...args];
+    const all = ['--cli', `${gateway.url}/mcp`, '--transport', 'http', '--header', header, ...args];
     const child = spawn(process.execPath, [INSPECTOR, ...all], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, MCP_CATALOG_PATH: join(folder, 'catalog.json') },
@@ -236,17 +294,75 @@ function inspect(...args: readonly string[]): Promise<string> {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       errors += text;
     });
-    child
-      .once('error', reject)
-      .once('close', (code) => (code === 0 ? resolve(out) : reject(new Error(`${out}${errors}`))));
+    child.once('error', reject).once('close', () => {
+      try {
+        resolve(JSON.parse(out) as Inspected);
+      } catch {
+        reject(new Error(`the Inspector printed no result:\n${out}\n${errors}`));
+      }
+    });
   });
 }
 
-test('the Inspector’s command line lists and calls through the gateway', async () => {
-  const [list, called] = await Promise.all([
-    inspect('--method', 'tools/list'),
-    inspect('--method', 'tools/call', '--tool-name', 'echo', '--tool-arg', 'message=hello'),
-  ]);
-  assert.match(list, /"name": "echo"/);
-  assert.match(called, /Echo: hello/);
+test('the Inspector’s command line lists the tools of all four servers', async () => {
+  const names = (await inspect('--method', 'tools/list')).tools?.map(({ name }) => name) ?? [];
+  for (const name of ['files__read_file', 'memory__read_graph', 'thinking__sequentialthinking', 'everything__echo'])
+    assert.ok(names.includes(name), `${name} is not among ${names.join(', ')}`);
 });
+
+/** For each server a call that passes, with what its answer holds, and one that a rule refuses. */
+const INSPECTED: readonly {
+  readonly server: string;
+  readonly passes: readonly [string, () => object];
+  readonly says: RegExp;
+  readonly refused: readonly [string, () => object];
+}[] = [
+  {
+    server: 'files',
+    passes: ['read_file', () => ({ path: join(folder, 'inside/note.txt') })],
+    says: /a note/,
+    refused: ['create_directory', () => ({ path: join(folder, 'inside/elsewhere') })],
+  },
+  {
+    server: 'memory',
+    passes: ['read_graph', () => ({})],
+    says: /entities/,
+    refused: ['delete_entities', () => ({ entityNames: ['a', 'b'] })],
+  },
+  {
+    server: 'thinking',
+    passes: [
+      'sequentialthinking',
+      () => ({ thought: 'one', nextThoughtNeeded: false, thoughtNumber: 1, totalThoughts: 1 }),
+    ],
+    says: /thoughtNumber/,
+    refused: [
+      'sequentialthinking',
+      () => ({ thought: 'many', nextThoughtNeeded: true, thoughtNumber: 1, totalThoughts: 6 }),
+    ],
+  },
+  {
+    server: 'everything',
+    passes: ['echo', () => ({ message: 'hello' })],
+    says: /Echo: hello/,
+    refused: ['get-sum', () => ({ a: 11, b: 1 })],
+  },
+];
+
+for (const { server: name, passes, says, refused } of INSPECTED) {
+  test(`the Inspector’s command line calls a tool of ${name}, and is told why a call is refused`, async () => {
+    const call = ([tool, args]: readonly [string, () => object]): Promise<Inspected> => {
+      const given = Object.entries(args()).flatMap(([key, value]) => [
+        '--tool-arg',
+        `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      ]);
+      return inspect('--method', 'tools/call', '--tool-name', `${name}__${tool}`, ...given);
+    };
+    const [passed, held] = await Promise.all([call(passes), call(refused)]);
+    assert.notEqual(passed.isError, true, JSON.stringify(passed));
+    assert.match(JSON.stringify(passed), says);
+    assert.equal(held.isError, true);
+    const { decision, reason } = held._meta?.['toolgate/check'] ?? {};
+    assert.deepEqual([decision, reason], ['refuse', 'condition_failed'], JSON.stringify(held));
+  });
+}
