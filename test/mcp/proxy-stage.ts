@@ -55,12 +55,16 @@ export const NO_ARGUMENTS = { inputSchema: { type: 'object', properties: {} } };
 export const one = (name: string, more = {}) => ({ pages: () => [{ tools: [tool(name, more)] }] });
 
 /** Begins a session by hand; resolves with its id. */
-export async function initialize(url: string, path: string): Promise<string> {
+export async function initialize(
+  url: string,
+  path: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'by-hand', version: '1' } };
-  const answer = await post(url, path, { jsonrpc: '2.0', id: 1, method: 'initialize', params });
+  const answer = await post(url, path, { jsonrpc: '2.0', id: 1, method: 'initialize', params }, headers);
   const id = answer.headers.get('mcp-session-id') ?? '';
   assert.notEqual(id, '');
-  await post(url, path, { jsonrpc: '2.0', method: 'notifications/initialized' }, { 'mcp-session-id': id });
+  await post(url, path, { jsonrpc: '2.0', method: 'notifications/initialized' }, { ...headers, 'mcp-session-id': id });
   return id;
 }
 
