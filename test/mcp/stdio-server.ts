@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { fromJsonSchema, McpServer } from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 
@@ -8,7 +9,10 @@ function make(): McpServer {
   server.registerTool('pid', { description: 'which process', inputSchema }, () => ({
     content: [{ type: 'text', text: String(process.pid) }],
   }));
-  server.registerTool('hang', { description: 'never answers', inputSchema }, () => new Promise(() => undefined));
+  server.registerTool('hang', { description: 'never answers', inputSchema }, () => {
+    writeFileSync(process.env['HANGS'] ?? '', 'it came');
+    return new Promise(() => undefined);
+  });
   return server;
 }
 
