@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
-import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { headerOf } from '../enforce/outcome-of.ts';
+import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';

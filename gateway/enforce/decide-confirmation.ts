@@ -23,7 +23,17 @@ export async function decideConfirmation(
 ): Promise<boolean> {
   const { id, tool, agent, caller, session, step } = record;
   const act = to === 'approved' ? 'approve' : 'deny';
-  const line = audit.prepare({ event: 'approval', act, approver, confirmation: id, tool, agent, caller, session, step });
+  const line = audit.prepare({
+    event: 'approval',
+    act,
+    approver,
+    confirmation: id,
+    tool,
+    agent,
+    caller,
+    session,
+    step,
+  });
   const moved = { op: 'move_confirmation', id, from: ['pending'], to, approver, atMs } as const;
   const result = await commit([
     note === undefined ? moved : { ...moved, note },
