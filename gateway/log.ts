@@ -35,8 +35,9 @@ export interface LogOptions {
 }
 
 /**
- * JSON lines, written by the way: they are collected and written when 4 KiB are there or a moment has passed, and what
- * is left goes out when the process exits. Credentials and values are replaced by `[hidden]`.
+ * JSON lines, written by the way: they are collected and written when 2 KiB are there or a moment has passed, and what
+ * is left goes out when the process exits. No more than 4 KiB go at once, which a pipe takes whole: several workers write
+ * to one. Credentials and values are replaced by `[hidden]`.
  */
 export function createLog(options: LogOptions): Log {
   const paths = [...SECRET_NAMES, ...VALUE_NAMES].flatMap((name) => DEPTHS.map((depth) => pathOf(depth, name)));
@@ -48,7 +49,7 @@ export function createLog(options: LogOptions): Log {
       redact: { paths, censor: '[hidden]' },
       serializers: { err: renderError },
     },
-    options.to ?? destination({ dest: 2, sync: false, minLength: 4096, periodicFlush: 200 }),
+    options.to ?? destination({ dest: 2, sync: false, minLength: 2048, maxWrite: 4096, periodicFlush: 200 }),
   );
 }
 

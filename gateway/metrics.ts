@@ -1,4 +1,4 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type Aggregator, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { REASONS, type ReasonCode } from '../policy/reasons.ts';
 import type { Decision } from '../receipts/history.ts';
 import type { AuditLag } from './audit/options.ts';
@@ -13,6 +13,8 @@ export interface MetricSources {
   readonly auditLag?: () => AuditLag;
   /** Live sessions in memory. */
   readonly sessions?: () => number;
+  /** The metrics of all workers, where this process is one of several: whoever asks one asks all. */
+  readonly ofAllWorkers?: () => Promise<string>;
 }
 
 /** Seconds: a check is microseconds, a commit milliseconds, an upstream anything. */
@@ -42,12 +44,12 @@ export class Metrics {
   readonly #check: Histogram;
   readonly #store: Histogram;
   readonly #upstream: Histogram;
-  readonly #reloads: Counter<'result'>;
-  readonly #loadedAt: Gauge;
+  readonly #config: ConfigMetrics;
   readonly #problems: Counter<'problem'>;
   readonly #passed: Counter<'route' | 'path'>;
   readonly #problemCodes = new Set<string>();
   readonly #refresh: readonly Refresh[];
+  readonly #ofAllWorkers: (() => Promise<string>) | undefined;
   #tools: ReadonlySet<string> = new Set();
 
   constructor(sources: MetricSources = {}) {
@@ -64,6 +66,7 @@ export class Metrics {
       'Time that a call waited for its upstream.',
       UPSTREAM_BUCKETS,
     );
+    this.#ofAllWorkers = sources.ofAllWorkers;
     this.#problems = new Counter({
       name: 'toolgate_problems_total',
       help: 'Requests answered with a problem and not decided.',
@@ -76,18 +79,7 @@ export class Metrics {
       labelNames: ['route', 'path'],
       registers,
     });
-    this.#reloads = new Counter({
-      name: 'toolgate_config_reloads_total',
-      help: 'Times that a configuration was taken or refused.',
-      labelNames: ['result'],
-      registers,
-    });
-    for (const result of ['taken', 'refused']) this.#reloads.inc({ result }, 0);
-    this.#loadedAt = new Gauge({
-      name: 'toolgate_config_loaded_timestamp_seconds',
-      help: 'When the configuration in force was taken.',
-      registers,
-    });
+    this.#config = new ConfigMetrics(this.#registry);
     this.#refresh = [exposeStore(registers, sources), exposeAudit(registers, sources)];
   }
 
@@ -132,12 +124,11 @@ export class Metrics {
   }
 
   configTaken(nowMs: number): void {
-    this.#reloads.inc({ result: 'taken' });
-    this.#loadedAt.set(nowMs / 1000);
+    this.#config.taken(nowMs);
   }
 
   configRefused(): void {
-    this.#reloads.inc({ result: 'refused' });
+    this.#config.refused();
   }
 
   get contentType(): string {
@@ -146,12 +137,49 @@ export class Metrics {
 
   /** The body of `GET /metrics`. */
   async render(): Promise<string> {
+    if (this.#ofAllWorkers !== undefined) return this.#ofAllWorkers();
     for (const refresh of this.#refresh) await refresh();
     return this.#registry.metrics();
   }
 
+  /** The metrics of this process alone, for its primary to put together with those of the other workers. */
+  async ownAsJson(): Promise<readonly object[]> {
+    for (const refresh of this.#refresh) await refresh();
+    return this.#registry.getMetricsAsJSON();
+  }
+
   #label(tool: string | undefined): string {
     return tool !== undefined && this.#tools.has(tool) ? tool : OTHER_TOOL;
+  }
+}
+
+/** What is to be known of the configuration: a primary counts it for its workers, so that one reload is one. */
+export class ConfigMetrics {
+  readonly #reloads: Counter<'result'>;
+  readonly #loadedAt: Gauge;
+
+  constructor(registry: Registry) {
+    this.#reloads = new Counter({
+      name: 'toolgate_config_reloads_total',
+      help: 'Times that a configuration was taken or refused.',
+      labelNames: ['result'],
+      registers: [registry],
+    });
+    for (const result of ['taken', 'refused']) this.#reloads.inc({ result }, 0);
+    this.#loadedAt = new Gauge({
+      name: 'toolgate_config_loaded_timestamp_seconds',
+      help: 'When the configuration in force was taken.',
+      registers: [registry],
+    });
+  }
+
+  taken(nowMs: number): void {
+    this.#reloads.inc({ result: 'taken' });
+    this.#loadedAt.set(nowMs / 1000);
+  }
+
+  refused(): void {
+    this.#reloads.inc({ result: 'refused' });
   }
 }
 
@@ -163,10 +191,15 @@ const CODE_INDEX: Readonly<Record<ReasonCode, number>> = Object.fromEntries(
 type Refresh = () => void | Promise<void>;
 
 function exposeStore(registers: readonly Registry[], sources: MetricSources): Refresh {
-  const gauge = <L extends string>(name: string, help: string, labelNames: readonly L[] = []): Gauge<L> =>
-    new Gauge<L>({ name, help, labelNames, registers: [...registers] });
-  const up = gauge('toolgate_store_up', '1 while the store takes commits.');
-  const sessions = gauge('toolgate_sessions', 'Sessions that this process has in memory.');
+  // What stands in the store is the same for every worker, so theirs are not added up.
+  const gauge = <L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[] = [],
+    aggregator: Aggregator = 'max',
+  ): Gauge<L> => new Gauge<L>({ name, help, labelNames, aggregator, registers: [...registers] });
+  const up = gauge('toolgate_store_up', '1 while the store takes commits.', [], 'min');
+  const sessions = gauge('toolgate_sessions', 'Sessions that this process has in memory.', [], 'sum');
   const claims = gauge('toolgate_claims', 'Calls that are not settled, by state.', ['state']);
   const unknown = gauge('toolgate_unknown_outcomes', 'Calls of which nobody knows whether they ran.');
   const undos = gauge('toolgate_undos', 'Steps of failed runs that are not undone yet, by the state of their undo.', [
@@ -197,10 +230,11 @@ function exposeStore(registers: readonly Registry[], sources: MetricSources): Re
 }
 
 function exposeAudit(registers: readonly Registry[], sources: MetricSources): Refresh {
-  const gauge = (name: string, help: string): Gauge => new Gauge({ name, help, registers: [...registers] });
+  const gauge = (name: string, help: string, aggregator: Aggregator = 'sum'): Gauge =>
+    new Gauge({ name, help, aggregator, registers: [...registers] });
   const unsigned = gauge('toolgate_audit_unsigned_lines', 'Audit lines that no checkpoint covers yet.');
   const waiting = gauge('toolgate_audit_waiting_lines', 'Audit lines that wait to be written.');
-  const down = gauge('toolgate_audit_down_seconds', 'How long the audit log cannot be written; 0 while it can.');
+  const down = gauge('toolgate_audit_down_seconds', 'How long the audit log cannot be written; 0 while it can.', 'max');
   return () => {
     const lag = sources.auditLag?.();
     if (lag === undefined) return;

@@ -3,6 +3,7 @@ import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import type { ChainHead } from '../audit/chain-lines.ts';
 import { systemCode } from '../audit/fault.ts';
 import { type AuditFilter, type FoundLine, queryAudit } from '../audit/query.ts';
+import { replicaOf } from '../audit/tail.ts';
 import { type AuditReport, verifyAudit } from '../audit/verify.ts';
 import { CliFault } from './command.ts';
 import { readPublicBytes } from './keys.ts';
@@ -40,10 +41,41 @@ export async function runVerify(given: readonly string[], options: VerifyCliOpti
   const files = logsOf(given);
   const keys = (options.publicKey ?? []).map((text) => nodeCrypto.publicKey(readPublicBytes(text)));
   const anchor = options.anchor === undefined ? {} : { anchor: parseAnchor(options.anchor) };
-  const settleMs = keys.length > 0 && files.some(isLive) ? SETTLE_MS : 0;
-  const { exit, report } = await verifyAudit(files, { keys, settleMs, ...anchor });
-  await (options.json === true ? printJson(report) : print(renderReport(report)));
-  return exit;
+  const logs = byLog(files);
+  if (logs.length > 1 && options.anchor !== undefined)
+    throw new CliFault(2, `an anchor is of one log, and these files are of ${logs.length}: verify each by itself`);
+  const reports: AuditReport[] = [];
+  const exits: (0 | 1 | 2)[] = [];
+  for (const log of logs) {
+    const settleMs = keys.length > 0 && log.some(isLive) ? SETTLE_MS : 0;
+    const { exit, report } = await verifyAudit(log, { keys, settleMs, ...anchor });
+    exits.push(exit);
+    reports.push(report);
+  }
+  if (options.json !== true) await print(reports.map(renderReport).join('\n'));
+  else await printJson(reports.length === 1 ? reports[0] : reports);
+  return exits.find((exit) => exit === 1) ?? exits.find((exit) => exit === 2) ?? 0;
+}
+
+/** Files of several logs (those of workers, or of replicas) apart, in the order in which the logs first come. */
+function byLog(files: readonly string[]): readonly (readonly string[])[] {
+  const logs = new Map<string, string[]>();
+  for (const file of files) {
+    const replica = nameOf(file);
+    // Whose a file is that names nobody is not to be known: it is looked at with all the others.
+    if (replica === undefined) return [files];
+    logs.set(replica, [...(logs.get(replica) ?? []), file]);
+  }
+  return [...logs.values()];
+}
+
+function nameOf(file: string): string | undefined {
+  try {
+    return replicaOf(file);
+  } catch {
+    // That it cannot be read is told by whoever verifies it.
+    return undefined;
+  }
 }
 
 /** `audit.jsonl*` of a shell takes in the lock and the note that stand beside a log, and they are none. */

@@ -81,7 +81,7 @@ async function ask(whole: WholeConfig, request: EnforceRequest): Promise<ToolChe
     const store = await openStore(join(folder, 'store.db'));
     closing.unshift(() => store.close());
     const elsewhere = { ...whole.config, audit: { ...whole.config.audit, file: join(folder, 'audit.jsonl') } };
-    const audit = await openAudit(elsewhere, store, signing, log);
+    const audit = await openAudit(elsewhere, store, signing, log, 1);
     closing.unshift(() => audit.close());
     const surface = new Surface(whole, signing, '', new ServerRegistry(log));
     closing.unshift(() => surface.close());

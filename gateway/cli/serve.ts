@@ -1,11 +1,16 @@
+import cluster from 'node:cluster';
+import { loadConfig } from '../config/load.ts';
 import { hasErrors, renderProblems } from '../config/problem.ts';
 import { parseDurationMs } from '../config/units.ts';
-import { type ConfigWatch, watchConfig } from '../config/watch.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
-import { type RunningGateway, runGateway } from '../serve/run-gateway.ts';
+import { ConfigDiffers, runGateway } from '../serve/run-gateway.ts';
 import { StartFault } from '../serve/start-fault.ts';
-import { ConfigRefused, filesOf, type WholeConfig } from '../serve/whole-config.ts';
+import { ConfigRefused } from '../serve/whole-config.ts';
+import { WorkersFault } from '../workers/fault.ts';
+import { runPrimary } from '../workers/run-primary.ts';
+import { runWorker } from '../workers/worker.ts';
 import { CliFault } from './command.ts';
+import { follow, type Serving } from './serving.ts';
 
 export interface ServeOptions {
   readonly config: string;
@@ -18,94 +23,52 @@ export interface ServeOptions {
 export async function serve(options: ServeOptions): Promise<void> {
   const lameDuckMs = readDuration(options.lameDuck);
   const log = createLog({ level: options.logLevel });
-  const running = await start(options.config, log);
-  tell(running.whole(), renderStart(running));
-  const watch = options.watch === true ? followFiles(running, log) : undefined;
-  onSignals(running, log, lameDuckMs, watch);
+  if (cluster.isWorker) {
+    return starting(options.config, () => runWorker(options.config, log, lameDuckMs)).catch((error: unknown) => {
+      // What did not start has closed all that it had, and ends by itself once it lets its primary go.
+      process.disconnect();
+      throw error;
+    });
+  }
+  const serving = await starting(options.config, () => start(options.config, log));
+  follow(serving, { log, lameDuckMs, watch: options.watch === true });
 }
 
-async function start(configFile: string, log: Log): Promise<RunningGateway> {
+/** How many processes serve. What is wrong with a configuration is told by whoever loads the whole of it. */
+async function start(configFile: string, log: Log): Promise<Serving> {
+  const { config } = await loadConfig(configFile, { env: process.env });
+  return config !== undefined && config.workers > 1
+    ? runPrimary({ configFile, env: process.env, log })
+    : runAlone(configFile, log);
+}
+
+async function runAlone(configFile: string, log: Log): Promise<Serving> {
+  const running = await runGateway({ configFile, env: process.env, log });
+  return {
+    url: running.url,
+    whole: running.whole,
+    reload: async () => {
+      const problems = await running.reload();
+      return { taken: !hasErrors(problems), text: renderProblems(problems) };
+    },
+    reopen: () => running.gateway.audit.reopen(),
+    close: (lameDuckMs) => running.close({ lameDuckMs }),
+    kill: () => undefined,
+  };
+}
+
+async function starting<T>(configFile: string, start: () => Promise<T>): Promise<T> {
   try {
-    return await runGateway({ configFile, env: process.env, log });
+    return await start();
   } catch (error) {
     if (error instanceof ConfigRefused) {
       process.stderr.write(renderProblems(error.problems));
       throw new CliFault(1, `\`${configFile}\` has faults, so the gateway did not start`);
     }
-    if (error instanceof StartFault) throw new CliFault(1, error.message);
+    const isTold = error instanceof StartFault || error instanceof ConfigDiffers || error instanceof WorkersFault;
+    if (isTold) throw new CliFault(1, error.message);
     throw error;
   }
-}
-
-/** Standard output is the audit log's, where it goes there; what people read then goes to standard error. */
-function tell({ config }: WholeConfig, text: string): void {
-  (config.audit.file === 'stdout' ? process.stderr : process.stdout).write(text);
-}
-
-function renderStart({ url, whole }: RunningGateway): string {
-  const { config, built, warnings } = whole();
-  const tools = built.catalogue.tools.size;
-  const routes = built.routes.length;
-  const counts = `${tools} ${tools === 1 ? 'tool' : 'tools'} on ${routes} ${routes === 1 ? 'route' : 'routes'}`;
-  const open =
-    config.credentials.length > 0
-      ? ''
-      : 'no credentials are configured: whoever reaches this address on this machine is a host and may name any agent\n';
-  const passed = built.routes
-    .flatMap((route) => route.pass.map((path) => `passed unchecked on \`${route.name}\`: ${path}\n`))
-    .join('');
-  return `${renderProblems(warnings)}${open}${passed}toolgate listens on ${url} (${counts}, config ${config.file})\n`;
-}
-
-function followFiles(running: RunningGateway, log: Log): ConfigWatch {
-  const watch = watchConfig(filesOf(running.whole()), () => {
-    void reload(running, log, watch);
-  });
-  return watch;
-}
-
-async function reload(running: RunningGateway, log: Log, watch: ConfigWatch | undefined): Promise<void> {
-  try {
-    const problems = await running.reload();
-    if (problems.length > 0) process.stderr.write(renderProblems(problems));
-    if (hasErrors(problems)) process.stderr.write('the configuration has faults; the old one stays in force\n');
-    else {
-      watch?.follow(filesOf(running.whole()));
-      tell(running.whole(), `the configuration was reloaded (${running.whole().built.catalogue.tools.size} tools)\n`);
-    }
-  } catch (error) {
-    log.error({ err: error }, 'the reload failed; the old configuration stays in force');
-  }
-}
-
-/** How the process is told what to do, as other servers are. */
-function onSignals(running: RunningGateway, log: Log, lameDuckMs: number, watch: ConfigWatch | undefined): void {
-  process.on('SIGHUP', () => void reload(running, log, watch));
-  process.on('SIGUSR2', () => {
-    running.gateway.audit.reopen().then(
-      () => log.info('the audit log was reopened'),
-      (error: unknown) => log.error({ err: error }, 'the audit log could not be reopened'),
-    );
-  });
-  let ending = false;
-  const end = (signal: NodeJS.Signals): void => {
-    if (ending) {
-      process.stderr.write('ended at once: calls under way may be left without a known outcome\n');
-      process.exit(1);
-    }
-    ending = true;
-    log.info({ signal }, 'ending: accepted calls are finished first; a second signal ends at once');
-    watch?.close();
-    running.close({ lameDuckMs }).then(
-      () => process.exit(0),
-      (error: unknown) => {
-        log.fatal({ err: error }, 'the gateway did not end cleanly');
-        process.exit(1);
-      },
-    );
-  };
-  process.on('SIGTERM', end);
-  process.on('SIGINT', end);
 }
 
 function readDuration(text: string): number {

@@ -6,9 +6,7 @@ import type { ConfigPath, ProblemLog } from './problem.ts';
  * that is read and not obeyed would be a rule that its author believes in. `*` stands for any member; `at_most.*` is met
  * by the forms of `at_most` that have members, not by its bare number. The table shrinks as they are built.
  */
-export const NOT_YET: Readonly<Record<string, string>> = {
-  workers: 'this version serves from one process',
-};
+export const NOT_YET: Readonly<Record<string, string>> = {};
 
 /** Refuses every word of `table` that the configuration uses; each once, at its own place. */
 export function checkNotYet(value: JsonValue, table: Readonly<Record<string, string>>, log: ProblemLog): void {

@@ -4,7 +4,15 @@ import type { RawConfig } from './raw.ts';
 import { readAgents } from './read-agents.ts';
 import { readKeys } from './read-keys.ts';
 import { readRoutes } from './read-routes.ts';
-import { readLicence, readListen, readRulebook, readStore, readTimezone, readTrustedProxies } from './read-settings.ts';
+import {
+  readLicence,
+  readListen,
+  readRulebook,
+  readStore,
+  readTimezone,
+  readTrustedProxies,
+  readWorkers,
+} from './read-settings.ts';
 import type { Reading } from './reading.ts';
 
 /** The typed configuration of a raw one; what is wrong is told to the reading's log, and the rest read all the same. */
@@ -18,6 +26,7 @@ export function readConfig(raw: RawConfig, file: string, positionOf: PositionOf,
       `\`${listen.host}\` can be reached from elsewhere and no agent has a credential; listen on 127.0.0.1 or give one (\`toolgate credential new\`)`,
     );
   }
+  const store = readStore(raw, reading);
   const audience = raw.audience ?? 'toolgate';
   const confirmations = raw.confirmations ?? {};
   const url = typeof raw.console === 'object' ? raw.console.url : undefined;
@@ -32,7 +41,7 @@ export function readConfig(raw: RawConfig, file: string, positionOf: PositionOf,
     timezone: readTimezone(raw, reading),
     taintPolicy: raw.taint_policy ?? 'confirm',
     keys: readKeys(raw, audience, reading),
-    store: readStore(raw, reading),
+    store,
     audit: {
       file: raw.audit?.file === 'stdout' ? 'stdout' : reading.output(raw.audit?.file ?? './logs/audit.jsonl'),
       values: raw.audit?.values ?? false,
@@ -58,7 +67,7 @@ export function readConfig(raw: RawConfig, file: string, positionOf: PositionOf,
     facts: raw.facts ?? {},
     ...readLicence(raw, reading),
     trustedProxies: readTrustedProxies(raw, reading),
-    workers: raw.workers ?? 1,
+    workers: readWorkers(raw, store, reading),
     console: { enabled: raw.console !== false, ...(url === undefined ? {} : { url }) },
     retry: { attempts: raw.retry?.attempts ?? 2 },
     idempotency: {

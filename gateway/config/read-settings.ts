@@ -120,6 +120,27 @@ export function readTrustedProxies(raw: RawConfig, reading: Reading): readonly s
   return proxies;
 }
 
+/** How many processes serve, told where they could not share what one has for itself. */
+export function readWorkers(raw: RawConfig, { target }: StoreConfig, reading: Reading): number {
+  const workers = raw.workers ?? 1;
+  if (workers === 1) return workers;
+  if (target.kind === 'sqlite') {
+    reading.log.error(
+      'workers_share',
+      ['workers'],
+      'a SQLite store belongs to one process: keep the store in PostgreSQL (`store: postgres://...`), or take `workers` out',
+    );
+  }
+  if (raw.audit?.file === 'stdout') {
+    reading.log.error(
+      'workers_share',
+      ['workers'],
+      'each worker writes a chain of its own, and standard output takes one: name a file in `audit.file`, or take `workers` out',
+    );
+  }
+  return workers;
+}
+
 /** The licence, its file read once so that a missing one is told. */
 export function readLicence(raw: RawConfig, reading: Reading): Pick<Config, 'licence'> {
   if (raw.licence === undefined) return {};

@@ -77,7 +77,7 @@ export function watchConfig(files: readonly string[], onChange: () => void, opti
 }
 
 /** A digest of the contents of files, and of the files directly in folders; what is not there counts as such. */
-async function digestOf(files: readonly string[]): Promise<string> {
+export async function digestOf(files: readonly string[]): Promise<string> {
   const hash = createHash('sha256');
   for (const file of files.toSorted()) {
     hash.update(`${file}\0`);

@@ -22,7 +22,8 @@ export interface EdgeUpgrade {
 }
 
 export interface EdgeOptions {
-  readonly listen: { readonly host: string; readonly port: number };
+  /** `exclusive`: of this process alone, where it is one of several workers that share a listener. */
+  readonly listen: { readonly host: string; readonly port: number; readonly exclusive?: boolean };
   readonly tls?: EdgeTls;
   readonly limits?: Partial<EdgeLimits>;
   readonly timeouts?: Partial<EdgeTimeouts>;
@@ -142,10 +143,10 @@ class Edge implements EdgeServer {
   }
 
   listen(): Promise<AddressInfo> {
-    const { host, port } = this.#options.listen;
+    const { host, port, exclusive = false } = this.#options.listen;
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ host, port, backlog: 1024 }, () => {
+      this.#server.listen({ host, port, exclusive, backlog: 1024 }, () => {
         this.#server.off('error', reject);
         this.#server.on('error', (error) => this.#options.onError?.(error));
         const address = this.#server.address();

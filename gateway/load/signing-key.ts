@@ -6,7 +6,7 @@ import type { Crypto, SigningKey } from '../../receipts/crypto.ts';
 import { parseSigningKey, renderSigningKeyPem } from '../../receipts/keys.ts';
 
 /** The gateway's signing key, and whether it was made just now. */
-export interface OwnKey {
+interface OwnKey {
   readonly key: SigningKey;
   readonly made: boolean;
 }

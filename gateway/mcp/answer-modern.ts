@@ -38,7 +38,11 @@ export class ModernAnswerer {
     },
   });
 
-  constructor(gateway: Gateway) {
+  readonly #newId: () => string;
+
+  /** @param newId Makes an id that nobody has. */
+  constructor(gateway: Gateway, newId: () => string) {
+    this.#newId = newId;
     this.#codec = createRequestStateCodec({ key: gateway.keyed('mcp request state'), ttlSeconds: STATE_SECONDS });
   }
 
@@ -59,6 +63,14 @@ export class ModernAnswerer {
     this.#waiting.delete(state.id);
     if (!call.answer(request, answers)) throw badState();
     return this.#next(context, call, state.id);
+  }
+
+  /** The id of the waiting call that a message answers; nothing where it answers none of a gateway's. */
+  async callOf(params: JsonObject): Promise<string | undefined> {
+    const { requestState } = params;
+    if (requestState === undefined) return undefined;
+    const state = await this.#read(requestState).catch(() => undefined);
+    return state?.kind === 'call' ? state.id : undefined;
   }
 
   /** Ends the waiting of every call. */
@@ -92,8 +104,7 @@ export class ModernAnswerer {
   ): Promise<JsonObject> {
     const call = new PendingCall<CallEnd>(context.caller.name, request);
     call.run(work);
-    const id = Buffer.from(context.gateway.random(16)).toString('base64url');
-    return this.#next(context, call, id, mayAskPerson);
+    return this.#next(context, call, this.#newId(), mayAskPerson);
   }
 
   async #next(

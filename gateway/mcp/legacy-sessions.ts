@@ -26,6 +26,8 @@ export interface LegacyOptions {
   readonly gateway: Gateway;
   readonly registry: ServerRegistry;
   readonly keepAliveMs: number;
+  /** Makes an id that nobody has. */
+  readonly newId: () => string;
 }
 
 const MAX_SESSIONS = 20_000;
@@ -58,9 +60,9 @@ export class LegacySessions {
 
   /** Begins a session for an `initialize` request; resolves with the answer. */
   async open(caller: Caller, server: string | undefined, request: Request, body: JsonObject): Promise<Response> {
-    const { gateway } = this.#options;
+    const { gateway, newId } = this.#options;
     const { protocolVersion, capabilities, clientInfo } = objectOf(body['params']);
-    const claims = makeClaims(gateway, {
+    const claims = makeClaims(newId(), {
       caller: caller.name,
       ...(server === undefined ? {} : { server }),
       protocolVersion: typeof protocolVersion === 'string' ? protocolVersion.slice(0, 32) : '',

@@ -13,12 +13,14 @@ import type { Gateway } from '../gateway.ts';
 import { type Authenticator, callerOf } from '../http/authenticate.ts';
 import { readJsonBody } from '../http/body.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
-import { fault } from '../http/problems.ts';
+import { fault, renderJson } from '../http/problems.ts';
+import type { Homes } from '../workers/homes.ts';
 import { ModernAnswerer } from './answer-modern.ts';
 import { type EndpointContext, metaOf } from './client-call.ts';
 import { makeServer } from './endpoint-server.ts';
 import { LegacySessions } from './legacy-sessions.ts';
 import type { ServerRegistry } from './server-registry.ts';
+import { verifySessionId } from './session-id.ts';
 import { toWebRequest, writeRpcProblem, writeWebResponse } from './web-exchange.ts';
 
 export interface McpServiceOptions {
@@ -26,6 +28,8 @@ export interface McpServiceOptions {
   readonly registry: ServerRegistry;
   /** How often an idle stream is kept open by a comment, in milliseconds. */
   readonly keepAliveMs?: number;
+  /** Where sessions and waiting calls live, where this process is one of several workers. */
+  readonly homes?: Homes;
 }
 
 const KEEP_ALIVE_MS = 15_000;
@@ -43,10 +47,13 @@ export class McpService {
   readonly #purging: NodeJS.Timeout;
 
   constructor(options: McpServiceOptions) {
-    const { gateway, registry, keepAliveMs = KEEP_ALIVE_MS } = options;
+    const { gateway, registry, keepAliveMs = KEEP_ALIVE_MS, homes } = options;
+    const random = (): string => Buffer.from(gateway.random(16)).toString('base64url');
+    // What begins in this process is answered in it.
+    const newId = homes === undefined ? random : () => homes.idOfHere(random);
     this.#options = options;
-    this.#legacy = new LegacySessions({ gateway, registry, keepAliveMs });
-    this.#modern = new ModernAnswerer(gateway);
+    this.#legacy = new LegacySessions({ gateway, registry, keepAliveMs, newId });
+    this.#modern = new ModernAnswerer(gateway, newId);
     this.#purging = setInterval(() => this.#legacy.purge(), PURGE_MS);
     this.#purging.unref();
     gateway.stopping.addEventListener('abort', () => this.close(), { once: true });
@@ -107,6 +114,7 @@ export class McpService {
     }
     const route = classifyInboundRequest({ httpMethod: 'POST', body: value, ...standardHeaders(exchange) });
     if (route.kind === 'legacy') return this.#postLegacy(exchange, caller, server, value);
+    if (await this.#passOn(exchange, await this.#waitingCall(value), value)) return;
     const request = toWebRequest(exchange, exchange.gone);
     this.#contexts.set(request, this.#modernContext(caller, server, value));
     const answer = await this.#handler(server).fetch(request, { parsedBody: value });
@@ -144,6 +152,7 @@ export class McpService {
         'the request names no session; begin with `initialize`, and send the `Mcp-Session-Id` that it answers';
       return writeRpcProblem(exchange, fault('bad_request', detail), -32000, id);
     }
+    if (await this.#passOn(exchange, this.#sessionOf(exchange), body)) return;
     const answer = await this.#legacy.handle(caller, server, request, body);
     if (answer === undefined) {
       return writeRpcProblem(
@@ -154,6 +163,23 @@ export class McpService {
       );
     }
     await writeWebResponse(exchange, answer);
+  }
+
+  /** Whether the worker where the conversation of this id lives answers in this one's place. */
+  async #passOn(exchange: EdgeExchange, id: string | undefined, body: JsonObject | undefined): Promise<boolean> {
+    const { homes } = this.#options;
+    if (homes === undefined || id === undefined) return false;
+    return homes.passOn(exchange, id, body === undefined ? undefined : renderJson(body));
+  }
+
+  #sessionOf(exchange: EdgeExchange): string | undefined {
+    if (this.#options.homes === undefined) return undefined;
+    return verifySessionId(this.#options.gateway, exchange.header('mcp-session-id') ?? '')?.id;
+  }
+
+  async #waitingCall(message: JsonObject): Promise<string | undefined> {
+    const params = message['params'];
+    return this.#options.homes !== undefined && isObject(params) ? this.#modern.callOf(params) : undefined;
   }
 
   #handler(server: string | undefined): McpHttpHandler {

@@ -35,9 +35,8 @@ export function verifySessionId(gateway: Gateway, text: string): SessionClaims |
   return isClaims(value) ? value : undefined;
 }
 
-/** A new id for a session; what a client says of itself is kept only where it is short. */
-export function makeClaims(gateway: Gateway, claims: Omit<SessionClaims, 'id'>): SessionClaims {
-  const id = Buffer.from(gateway.random(16)).toString('base64url');
+/** Claims for a session of a new id; what a client says of itself is kept only where it is short. */
+export function makeClaims(id: string, claims: Omit<SessionClaims, 'id'>): SessionClaims {
   const { capabilities, clientInfo } = claims;
   const { name } = clientInfo;
   return {

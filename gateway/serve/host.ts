@@ -14,6 +14,7 @@ import type { EdgeTls } from '../http/server-limits.ts';
 import type { Log } from '../log.ts';
 import { McpService } from '../mcp/mcp-service.ts';
 import type { ServerRegistry } from '../mcp/server-registry.ts';
+import type { Homes } from '../workers/homes.ts';
 import { listenFault } from './start-fault.ts';
 import { Surface } from './surface.ts';
 import { readTls } from './tls.ts';
@@ -33,6 +34,14 @@ export interface HostOptions {
   /** Asks them for their tools. */
   readonly provider: ToolProvider;
   readonly mcpKeepAliveMs?: number;
+  /** Which conversations live in which process, where this is one of several workers. */
+  readonly homes?: Homes;
+}
+
+/** A configuration that was read and compiled, and is not in use yet: it is either taken or let go. */
+export interface Prepared {
+  readonly surface: Surface;
+  readonly tls: EdgeTls | undefined;
 }
 
 /** The listener and the surface that it serves, which a reload swaps under it. */
@@ -42,6 +51,8 @@ export class Host {
   readonly #api: ApiHandler = createApi();
   readonly #mcp: McpService;
   readonly #server: EdgeServer;
+  /** Where the other workers reach this one. */
+  readonly #hops: EdgeServer | undefined;
   #surface: Surface;
   #url = '';
   #closing = false;
@@ -51,7 +62,7 @@ export class Host {
   #retiring: Promise<void> = Promise.resolve();
 
   constructor(options: HostOptions) {
-    const { gateway, surface, tls } = options;
+    const { gateway, surface, tls, homes } = options;
     const { listen } = surface.whole.config;
     this.#options = options;
     this.#gateway = gateway;
@@ -60,19 +71,30 @@ export class Host {
       gateway,
       registry: options.servers,
       ...(options.mcpKeepAliveMs === undefined ? {} : { keepAliveMs: options.mcpKeepAliveMs }),
+      ...(homes === undefined ? {} : { homes }),
     });
     options.servers.onToolsChanged = () => this.#relistSoon();
     gateway.metrics.setTools(surface.loaded.catalogue.tools.keys());
+    const edge = {
+      checkOrigin: createOriginCheck({ loopback: listen.loopback }),
+      takesMatrix: (path: string) => this.#surface.routes.find(path)?.takesMatrix === true,
+      onError: (error: unknown) => gateway.log.error({ err: error }, 'a request failed'),
+      onProblem: (code: string) => gateway.metrics.problem(code),
+    };
     this.#server = createEdgeServer({
+      ...edge,
       listen: { host: listen.host, port: listen.port },
       ...(tls === undefined ? {} : { tls }),
-      checkOrigin: createOriginCheck({ loopback: listen.loopback }),
-      takesMatrix: (path) => this.#surface.routes.find(path)?.takesMatrix === true,
       handle: (exchange) => this.#handle(exchange),
       wantsUpgrade: (path) => this.#surface.routes.find(path)?.takesUpgrade?.(path) === true,
       upgrade: (upgrade) => this.#upgrade(upgrade),
-      onError: (error) => gateway.log.error({ err: error }, 'a request failed'),
-      onProblem: (code) => gateway.metrics.problem(code),
+    });
+    if (homes === undefined) return;
+    this.#hops = createEdgeServer({
+      ...edge,
+      listen: { host: '127.0.0.1', port: 0, exclusive: true },
+      handle: (exchange) =>
+        homes.arrives(exchange) ? this.#handle(exchange) : exchange.problem(fault('no_route', 'workers talk here')),
     });
   }
 
@@ -84,9 +106,10 @@ export class Host {
     return this.#surface;
   }
 
-  /** Throws `StartFault` where the address cannot be had. */
-  async listen(): Promise<void> {
+  /** Throws `StartFault` where the address cannot be had. Resolves with the port for other workers, 0 without any. */
+  async listen(): Promise<number> {
     const { config } = this.#surface.whole;
+    const hops = await this.#hops?.listen();
     try {
       const { port } = await this.#server.listen();
       this.#url = urlOf(config.listen, port);
@@ -94,6 +117,7 @@ export class Host {
       throw listenFault(config, error);
     }
     this.#gateway.metrics.configTaken(this.#gateway.now());
+    return hops?.port ?? 0;
   }
 
   async #handle(exchange: EdgeExchange): Promise<void> {
@@ -132,28 +156,52 @@ export class Host {
   }
 
   async #reload(): Promise<readonly ConfigProblem[]> {
-    const { log, audit, metrics } = this.#gateway;
     try {
-      const whole = await rereadWhole(this.#surface.whole, this.#options.env, this.#options.provider);
-      const tls = await readTls(whole.config);
-      await this.#swap(whole);
-      if (tls !== undefined) this.#server.setTls(tls);
-      return whole.warnings;
+      const prepared = await this.prepare();
+      await this.#take(prepared);
+      return prepared.surface.whole.warnings;
     } catch (error) {
       if (!(error instanceof ConfigRefused)) throw error;
-      metrics.configRefused();
-      log.error({ problems: error.problems }, 'the configuration has faults; the old one stays');
-      await audit.append({ event: 'config', act: 'refused', faults: error.problems.length });
+      this.#gateway.log.error({ problems: error.problems }, 'the configuration has faults; the old one stays');
+      await this.refused(error.problems.length);
       return error.problems;
     }
   }
 
+  /** Reads the configuration anew, as far as it can go without being in use. Throws `ConfigRefused`. */
+  async prepare(): Promise<Prepared> {
+    const whole = await rereadWhole(this.#surface.whole, this.#options.env, this.#options.provider);
+    const tls = await readTls(whole.config);
+    return { surface: this.#surfaceOf(whole), tls };
+  }
+
+  /** Takes what was prepared, behind a reload that is under way. */
+  take(prepared: Prepared): Promise<void> {
+    const turn = this.#reloading.then(() => this.#take(prepared));
+    this.#reloading = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** A configuration with so many faults was not taken. */
+  async refused(faults: number): Promise<void> {
+    this.#gateway.metrics.configRefused();
+    await this.#gateway.audit.append({ event: 'config', act: 'refused', faults });
+  }
+
+  async #take({ surface, tls }: Prepared): Promise<void> {
+    await this.#swap(surface);
+    if (tls !== undefined) this.#server.setTls(tls);
+  }
+
+  #surfaceOf(whole: WholeConfig): Surface {
+    return new Surface(whole, this.#options.signing, this.#url, this.#options.servers);
+  }
+
   /** Makes a configuration the one in use; what began under the one before ends under it. */
-  async #swap(whole: WholeConfig): Promise<void> {
+  async #swap(next: Surface): Promise<void> {
     const { log, audit, metrics, verified, now } = this.#gateway;
-    const { signing, servers } = this.#options;
-    const next = new Surface(whole, signing, this.#url, servers);
-    const { unchecked } = next;
+    const { whole, unchecked } = next;
+    const { servers } = this.#options;
     await audit.append({ event: 'config', act: 'reload', policy: next.loaded.policy, ...passesOf(unchecked) });
     const before = this.#surface;
     this.#surface = next;
@@ -194,7 +242,7 @@ export class Host {
       const whole = await relistWhole(this.#surface.whole, this.#options.provider);
       // A server that is asked again and again for what it does not say must not make a new policy each time.
       if (sameListing(before, whole)) return;
-      await this.#swap(whole);
+      await this.#swap(this.#surfaceOf(whole));
       log.info('MCP servers list other tools than before');
     } catch (error) {
       if (!(error instanceof ConfigRefused)) throw error;
@@ -212,7 +260,9 @@ export class Host {
     this.#mcp.close();
     this.#surface.endUpgrades();
     const { cutOff } = await this.#server.close({ graceMs });
-    return cutOff;
+    // What the other workers passed on is theirs to wait for, and they wait as long.
+    const hops = await this.#hops?.close({ graceMs });
+    return cutOff + (hops?.cutOff ?? 0);
   }
 }
 

@@ -1,13 +1,14 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { SigningKey } from '../../receipts/crypto.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import type { Config } from '../config/config.ts';
 import type { Problem as ConfigProblem } from '../config/problem.ts';
 import type { Environment } from '../config/substitute.ts';
 import { refuseFaultPoints } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
-import { type OwnKey, readOrMakeSigningKey } from '../load/signing-key.ts';
+import { readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
 import { ServerRegistry } from '../mcp/server-registry.ts';
 import { createMcpProvider } from '../mcp/tool-provider.ts';
@@ -16,18 +17,23 @@ import { Recovery } from '../runs/recovery.ts';
 import { UndoEngine } from '../runs/undo-engine.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
+import type { Homes } from '../workers/homes.ts';
 import { Host, passesOf, tellUnchecked, urlOf } from './host.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
 import { auditFault, signingFault, storeFault } from './start-fault.ts';
 import { Surface } from './surface.ts';
 import { readTls } from './tls.ts';
-import { readWhole, type WholeConfig } from './whole-config.ts';
+import { filesOf, readWhole, type WholeConfig } from './whole-config.ts';
 
 /** A gateway that takes calls. */
 export interface RunningGateway {
   /** Where it listens: `http://127.0.0.1:8080`. */
   readonly url: string;
   readonly gateway: Gateway;
+  /** The listener and what it serves; a worker's primary tells it what to take. */
+  readonly host: Host;
+  /** Where other workers reach this one; 0 for a gateway of one process. */
+  readonly hopPort: number;
   /** The config in use. */
   readonly whole: () => WholeConfig;
   /** Loads the config and the TLS files anew and swaps them in as a whole; with errors among the problems the old ones stay. */
@@ -49,6 +55,24 @@ export interface RunOptions {
   readonly leaseMs?: number;
   /** How often a comment keeps an idle stream of an MCP client open. Default: 15 s. */
   readonly mcpKeepAliveMs?: number;
+  /** Of a gateway that is one of several workers of a primary. */
+  readonly worker?: WorkerPart;
+}
+
+/** What a gateway that is one of several workers is told, and asks. */
+interface WorkerPart {
+  /** From 1 on. */
+  readonly number: number;
+  readonly homes: Homes;
+  /** Whether what was loaded from these files is the configuration in force. */
+  readonly mayServe: (files: readonly string[]) => Promise<boolean>;
+  /** The metrics of all workers, as Prometheus reads them. */
+  readonly allMetrics: () => Promise<string>;
+}
+
+/** The files say something else than the configuration that the other workers serve. */
+export class ConfigDiffers extends Error {
+  readonly code = 'config_differs';
 }
 
 /** How long accepted calls may take to end. */
@@ -70,30 +94,38 @@ export async function runGateway(options: RunOptions): Promise<RunningGateway> {
 }
 
 async function start(
-  { configFile, env, log, leaseMs, mcpKeepAliveMs }: RunOptions,
+  { configFile, env, log, leaseMs, mcpKeepAliveMs, worker }: RunOptions,
   servers: ServerRegistry,
   closing: (() => Promise<void>)[],
 ): Promise<RunningGateway> {
   const provider = createMcpProvider({
     registry: servers,
-    recordsFirstUse: true,
+    // One process writes the file of pins: of two at once, one would write over what the other had just pinned.
+    recordsFirstUse: worker === undefined || worker.number === 1,
     onUnreachable: () => servers.askAgainLater(),
   });
   const whole = await readWhole(configFile, env, provider);
   const { config } = whole;
   const tls = await readTls(config);
-  const { key: signing, made } = await openSigningKey(config);
-  if (made) log.info({ file: config.keys.signingFile }, 'a signing key was made');
+  if (worker !== undefined && !(await worker.mayServe(filesOf(whole))))
+    throw new ConfigDiffers('the files say something else than the configuration in force');
+  const signing = await openSigningKey(config, log);
   const health = new StoreHealth(log);
   const store = await openStoreOf(config, health);
   const stopping = new AbortController();
   closing.unshift(() => store.close());
-  const audit = await openAudit(config, store, signing, log).catch((error: unknown) => {
+  const audit = await openAudit(config, store, signing, log, worker?.number ?? 1).catch((error: unknown) => {
     throw auditFault(config, error);
   });
   closing.unshift(() => audit.close());
   const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);
-  const gateway = makeGateway(surface.loaded, { store, audit, leaseMs }, log, health, stopping.signal);
+  const gateway = makeGateway(
+    surface.loaded,
+    { store, audit, leaseMs, ofAllWorkers: worker?.allMetrics },
+    log,
+    health,
+    stopping.signal,
+  );
   const host = new Host({
     gateway,
     surface,
@@ -103,9 +135,10 @@ async function start(
     servers,
     provider,
     ...(mcpKeepAliveMs === undefined ? {} : { mcpKeepAliveMs }),
+    ...(worker === undefined ? {} : { homes: worker.homes }),
   });
   closing.unshift(() => host.surface.close());
-  await host.listen();
+  const hopPort = await host.listen();
   const { unchecked } = surface;
   await audit.append({ event: 'config', act: 'start', policy: surface.loaded.policy, ...passesOf(unchecked) });
   tellUnchecked(log, unchecked);
@@ -114,6 +147,8 @@ async function start(
   return {
     url: host.url,
     gateway,
+    host,
+    hopPort,
     whole: () => host.surface.whole,
     reload: () => host.reload(),
     close: async ({ lameDuckMs = 0 } = {}) => {
@@ -134,9 +169,12 @@ async function start(
   };
 }
 
-async function openSigningKey(config: Config): Promise<OwnKey> {
+/** Reads the signing key, or makes it where there is none. Throws `StartFault`. */
+export async function openSigningKey(config: Config, log: Log): Promise<SigningKey> {
   try {
-    return await readOrMakeSigningKey(nodeCrypto, config.keys.signingFile);
+    const { key, made } = await readOrMakeSigningKey(nodeCrypto, config.keys.signingFile);
+    if (made) log.info({ file: config.keys.signingFile }, 'a signing key was made');
+    return key;
   } catch (error) {
     throw signingFault(config, error);
   }

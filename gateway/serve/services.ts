@@ -14,6 +14,7 @@ import { Metrics } from '../metrics.ts';
 import { Sessions } from '../sessions.ts';
 import { type CommitResult, type Operation, type Store, StoreFault } from '../store/port.ts';
 import { UnderWay } from '../under-way.ts';
+import { auditFileOf } from '../workers/worker-audit.ts';
 
 /** Sessions that are kept in memory. One that is not is read from the store. */
 const LIVE_SESSIONS = 20_000;
@@ -28,13 +29,24 @@ export interface Services {
   readonly store: Store;
   readonly audit: AuditLog;
   readonly leaseMs?: number | undefined;
+  readonly ofAllWorkers?: (() => Promise<string>) | undefined;
 }
 
-/** Opens the audit log and writes into it what a crash may have left in the store alone. */
-export async function openAudit(config: Config, store: Store, signing: SigningKey, log: Log): Promise<AuditLog> {
-  if (config.audit.file !== 'stdout') await mkdir(dirname(config.audit.file), { recursive: true });
+/**
+ * Opens the audit log and writes into it what a crash may have left in the store alone.
+ * @param worker Its number, where this process is one of several.
+ */
+export async function openAudit(
+  config: Config,
+  store: Store,
+  signing: SigningKey,
+  log: Log,
+  worker: number,
+): Promise<AuditLog> {
+  const file = config.audit.file === 'stdout' ? undefined : auditFileOf(config.audit.file, worker);
+  if (file !== undefined) await mkdir(dirname(file), { recursive: true });
   const audit = await AuditLog.open({
-    target: config.audit.file === 'stdout' ? 'stdout' : { file: config.audit.file },
+    target: file === undefined ? 'stdout' : { file },
     signer: signing,
     digestKey: digestKeyOf(store),
     values: config.audit.values,
@@ -65,7 +77,7 @@ export function makeGateway(
   health: StoreHealth,
   stopping: AbortSignal,
 ): Gateway {
-  const { store, audit } = services;
+  const { store, audit, ofAllWorkers } = services;
   const secret = createSecretKey(store.secret());
   const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS, (operations) => store.enqueue(operations));
   const metrics = new Metrics({
@@ -73,6 +85,7 @@ export function makeGateway(
     storeIsUp: () => health.isUp,
     auditLag: () => audit.lag(),
     sessions: () => sessions.size,
+    ...(ofAllWorkers === undefined ? {} : { ofAllWorkers }),
   });
   health.onLost = () => sessions.forgetAll();
   return {

@@ -49,7 +49,9 @@ const log = createLog({ level: 'error' });
 const gateway = await runGateway({ configFile, env: process.env, log });
 process.stdout.write(`${new URL(gateway.url).port}\n`);
 process.on('message', (question) => {
-  if (question === 'memory') process.send?.(process.memoryUsage().rss);
+  if (question !== 'memory') return;
+  globalThis.gc?.();
+  process.send?.(process.memoryUsage());
 });
 process.on('SIGTERM', () => {
   void gateway.close().then(() => {

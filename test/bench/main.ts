@@ -4,6 +4,7 @@ import { measureCheck } from './check-cost.ts';
 import { type ClaimRate, measureClaims } from './claim-rate.ts';
 import { type LoadOptions, type LoadResult, runLoad } from './load.ts';
 import { type McpFigures, measureMcp } from './mcp-sessions.ts';
+import { measureMemory, renderMemory } from './memory.ts';
 import { type Started, startScript } from './processes.ts';
 import { measureReceipts } from './receipt-cost.ts';
 import { ReceiptSource } from './receipt-source.ts';
@@ -121,11 +122,12 @@ async function main(): Promise<void> {
     const receipts = measureReceipts([1, 10_000]);
     const mcp = await measureMcp();
     const claims = await measureClaims(seconds);
-    const all = { machine: machine(), measured, check, carried, receipts, claims, rulebooks, mcp };
+    const memory = await measureMemory(url);
+    const all = { machine: machine(), measured, check, carried, receipts, claims, rulebooks, mcp, memory };
     if (asJson) process.stdout.write(`${JSON.stringify(all, null, 2)}\n`);
     else {
       const tables = [render(measured, check, carried, receipts), renderClaims(claims), renderRulebooks(rulebooks)];
-      process.stdout.write([...tables, renderMcp(mcp)].join(''));
+      process.stdout.write([...tables, renderMcp(mcp), renderMemory(memory)].join(''));
     }
   } finally {
     await Promise.all([gateway.stop(), bare.stop(), backend.stop()]);

@@ -7,68 +7,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
+import { Load } from './load.ts';
 import { type RoundRobin, startRoundRobin } from './round-robin.ts';
 import { type Answer, KEYS, scenarioConfig, seen, send } from './scenario.ts';
 import { type Served, serveGateway } from './served.ts';
-
-/** Callers that send one call after the other, each in a session of its own, until they are told to stop. */
-class Load {
-  readonly answers: { readonly status: number; readonly key: string | undefined; readonly what: string }[] = [];
-  readonly #stop = new AbortController();
-  readonly #callers: readonly Promise<void>[];
-
-  constructor(base: string, name: string, callers: number) {
-    this.#callers = Array.from({ length: callers }, (_, i) =>
-      this.#run(base, `${name}-${i}`).catch((error: unknown) => {
-        this.answers.push({ status: 0, key: undefined, what: String(error) });
-      }),
-    );
-  }
-
-  async #run(base: string, session: string): Promise<void> {
-    const headers = { 'toolgate-origins': 'sku=context, quantity=context' };
-    for (let i = 0; !this.#stop.signal.aborted; i++) {
-      const key = i % 3 === 0 ? `${session}-${i}` : undefined;
-      const answer =
-        key === undefined
-          ? await send(base, 'GET', '/shop/orders/4411', { session })
-          : await send(base, 'POST', '/shop/orders', {
-              session,
-              body: { sku: 'A1', quantity: 1 },
-              headers: { ...headers, 'idempotency-key': `"${key}"` },
-            });
-      this.answers.push({ status: answer.status, key, what: JSON.stringify(answer.json) });
-    }
-  }
-
-  get count(): number {
-    return this.answers.length;
-  }
-
-  /** Waits until so many more calls were answered. */
-  async more(count: number): Promise<void> {
-    const wanted = this.count + count;
-    for (const since = Date.now(); this.count < wanted; await pause(10)) {
-      if (Date.now() - since > 20_000) throw new Error(`only ${this.count} of ${wanted} calls were answered`);
-    }
-  }
-
-  async end(): Promise<void> {
-    this.#stop.abort();
-    await Promise.all(this.#callers);
-  }
-
-  /** Answers that are none of those wanted. */
-  wrong(): readonly string[] {
-    return this.answers
-      .filter(({ status, key }) => status !== (key === undefined ? 200 : 201))
-      .map(({ status, what }) => `${status} ${what}`);
-  }
-
-  get writes(): number {
-    return this.answers.filter(({ key }) => key !== undefined).length;
-  }
-}
 
 let folder: string;
 let postgres: TestPostgres | string;
@@ -129,7 +71,7 @@ describe('two gateways under load', () => {
     await load.end();
     done.abort();
     await follower;
-    assert.deepEqual(load.wrong(), []);
+    assert.deepEqual([load.wrong(), load.broken], [[], 0]);
     assert.equal(seen(shop, 'POST').length, load.writes);
     await balancer.close();
     for (const gateway of gateways.values()) assert.equal(await gateway.stop(), 0, gateway.said());

@@ -12,12 +12,18 @@ export interface RoundRobin {
   close(): Promise<void>;
 }
 
-/** Starts a balancer on a free port. A request that a target does not take is answered 599. */
-export async function startRoundRobin(first: readonly string[]): Promise<RoundRobin> {
+/**
+ * Starts a balancer on a free port. A request that a target does not take is answered 599.
+ * @param keepAlive Connections to targets are used again; without, each request has one of its own.
+ */
+export async function startRoundRobin(
+  first: readonly string[],
+  { keepAlive = true }: { readonly keepAlive?: boolean } = {},
+): Promise<RoundRobin> {
   let targets = first;
   let turn = 0;
   const served = new Map<string, number>();
-  const agent = new Agent({ keepAlive: true, maxSockets: 64 });
+  const agent = new Agent({ keepAlive, maxSockets: 64 });
   const forward = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const target = targets[turn++ % targets.length] ?? '';
     const { method, url, headers } = incoming;

@@ -32,7 +32,7 @@ export interface ServeOptions {
 }
 
 const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
-const START_MS = 120_000;
+const START_MS = 180_000;
 
 /** A test that fails half-way leaves none behind that would keep its own process from ending. */
 const RUNNING = new Set<ChildProcess>();

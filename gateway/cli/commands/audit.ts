@@ -16,7 +16,7 @@ function registerVerify(audit: Command): void {
   audit
     .command('verify')
     .description('say whether a log is as the gateway wrote it: exit 0 intact, 1 tampered with, 2 cannot tell')
-    .argument('<file...>', 'the files of one log, in any order')
+    .argument('<file...>', 'the files of a log, in any order; of several logs, each is verified by itself')
     .option('--public-key <key...>', "the gateway's public key, a PEM file or base64url; several after a rotation")
     .option('--anchor <anchor>', 'a line that was noted elsewhere: SEQ:HASH, or a JSON file with `seq` and `hash`')
     .option('--json', 'print JSON')
@@ -24,6 +24,7 @@ function registerVerify(audit: Command): void {
       'after',
       renderExamples(
         'toolgate audit verify logs/audit.jsonl --public-key keys/gateway.pub',
+        'toolgate audit verify logs/audit*.jsonl* --public-key keys/gateway.pub',
         'toolgate audit verify logs/audit.jsonl* --public-key keys/gateway.pub --anchor 4711:kX0b...',
       ),
     )
