@@ -68,7 +68,8 @@ export async function startPostgres({
   };
 }
 
-function onServer(url: string): TestPostgres {
+/** Databases on a server that is there. */
+export function onServer(url: string): TestPostgres {
   const names: string[] = [];
   let made = 0;
   const admin = async (sql: string): Promise<void> => {
@@ -97,7 +98,8 @@ function onServer(url: string): TestPostgres {
   };
 }
 
-function freePort(): Promise<number> {
+/** A port that nobody listens on. */
+export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', reject);

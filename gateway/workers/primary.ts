@@ -10,7 +10,9 @@ import { mergeMetrics } from './merge-metrics.ts';
 import { Restarts } from './restarts.ts';
 
 /** A worker that gives no answer for so long is taken for one that hangs. */
-const ANSWER_MS = 30_000;
+const ANSWER_MS = 60_000;
+/** Reading the files may ask MCP servers for their tools. */
+const PREPARE_MS = 120_000;
 const METRICS_MS = 5_000;
 /** A timer can be no longer. */
 const LONGEST_MS: number = 2 ** 31 - 1;
@@ -269,7 +271,7 @@ export class Primary {
   /** Resolves with the faults that the worker found, or nothing: also where it is gone, since another takes its place. */
   async #prepare({ channel, worker }: Member, expected: InForce): Promise<string | undefined> {
     try {
-      const found = await channel.ask('prepare', null, ANSWER_MS);
+      const found = await channel.ask('prepare', null, PREPARE_MS);
       if ('faults' in found) return found.text;
       return sameFiles(found.files, expected.files) ? undefined : 'the files changed while they were read\n';
     } catch (error) {

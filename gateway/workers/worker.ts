@@ -8,7 +8,7 @@ import { Channel, type ChannelEnd, type Preparation } from './channel.ts';
 import { Homes } from './homes.ts';
 
 /** The primary answers at once, or is gone. */
-const ASK_MS = 10_000;
+const ASK_MS = 60_000;
 
 /**
  * Runs one worker of a primary: a gateway like any other of several on one store, told by its primary what to do.

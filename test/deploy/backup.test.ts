@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
+import { startMachinePostgres } from '../machine-postgres.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { playOrderAndLimits, playReceipt, scenarioConfig, seen, send, sendReceipt } from './scenario.ts';
 import { type Served, serveGateway } from './served.ts';
@@ -80,7 +82,7 @@ describe('SQLite', () => {
 describe('PostgreSQL', () => {
   let postgres: TestPostgres | string;
   before(async () => {
-    postgres = (await whyNoDump()) ?? (await startPostgres());
+    postgres = await startFitting();
   });
   after(async () => {
     if (typeof postgres !== 'string') await postgres.close();
@@ -107,14 +109,18 @@ describe('PostgreSQL', () => {
   });
 });
 
-/** A `pg_dump` older than the server that the tests bring along refuses it; a server at `DATABASE_URL` fits the machine's. */
-async function whyNoDump(): Promise<string | undefined> {
-  try {
-    const { stdout } = await run('pg_dump', ['--version']);
-    const major = Number(/\) (\d+)/.exec(stdout)?.[1]);
-    if ((process.env['DATABASE_URL'] ?? '') !== '' || major >= BROUGHT_MAJOR) return undefined;
-    return `pg_dump ${major} cannot copy the PostgreSQL ${BROUGHT_MAJOR} of the tests`;
-  } catch {
-    return 'pg_dump is not installed';
-  }
+/**
+ * A server that the machine's `pg_dump` can copy: it refuses one that is newer than itself, as the one that the tests bring
+ * along may be. One at `DATABASE_URL` fits; else the server of the same package does.
+ */
+async function startFitting(): Promise<TestPostgres | string> {
+  const major = await run('pg_dump', ['--version']).then(
+    ({ stdout }) => Number(/\) (\d+)/.exec(stdout)?.[1]),
+    () => undefined,
+  );
+  if (major === undefined) return 'pg_dump is not installed';
+  if ((process.env['DATABASE_URL'] ?? '') !== '' || major >= BROUGHT_MAJOR) return startPostgres();
+  const bin = `/usr/lib/postgresql/${major}/bin`;
+  if (existsSync(join(bin, 'postgres'))) return startMachinePostgres(bin);
+  return `pg_dump ${major} cannot copy the PostgreSQL ${BROUGHT_MAJOR} of the tests, and its own server is not installed`;
 }

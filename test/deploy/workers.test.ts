@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
 import { verifyAudit } from '../../gateway/audit/verify.ts';
@@ -28,6 +30,14 @@ import {
   send,
 } from './scenario.ts';
 import { type Served, serveGateway } from './served.ts';
+
+const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
+
+/** A command that ended with another code than 0. */
+interface Ended {
+  readonly code?: number;
+  readonly stdout: string;
+}
 
 /** A server that asks each caller of its tool before it answers. */
 function startAsking(): Promise<RawServer> {
@@ -213,11 +223,13 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
     await load.more(4);
     gateway.child.kill('SIGUSR2');
     await load.more(4);
-    const ended = gateway.stop();
-    assert.equal(await ended, 0, gateway.said());
-    const answered = load.answers.filter(({ status }) => status === 599).length;
-    assert.ok(answered > 0 || load.count > 0);
+    assert.equal(await gateway.stop(), 0, gateway.said());
     await load.end();
+    // The balancer has nobody to send to after the end: until then every call was answered.
+    assert.deepEqual(
+      load.wrong().filter((what) => !what.startsWith('599')),
+      [],
+    );
     const key = nodeCrypto.signingKey(parseSigningKey(readFileSync(join(folder, 'w.pem'), 'utf8')));
     const keys = [nodeCrypto.publicKey(key.publicBytes)];
     for (const worker of [1, 2]) {
@@ -225,5 +237,13 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
       assert.equal(report.verdict, 'intact', report.why);
       assert.match(readFileSync(logOf(worker), 'utf8').trim().split('\n').at(-2) ?? '', /"act":"stop"/);
     }
+    // The command tells logs apart, and one that was changed is not hidden by one that was not.
+    await writeFile(logOf(2), readFileSync(logOf(2), 'utf8').replace('"agent":"billing"', '"agent":"bilking"'));
+    const args = [MAIN, 'audit', 'verify', logOf(1), logOf(2), '--public-key', join(folder, 'w.pem'), '--json'];
+    const { code, stdout } = await promisify(execFile)(process.execPath, args).catch(
+      (error: unknown) => error as Ended,
+    );
+    const verdicts = (JSON.parse(stdout) as { verdict: string }[]).map(({ verdict }) => verdict);
+    assert.deepEqual([code, verdicts], [1, ['intact', 'tampered']]);
   });
 });
