@@ -22,8 +22,11 @@ export interface EdgeUpgrade {
 }
 
 export interface EdgeOptions {
-  /** `exclusive`: of this process alone, where it is one of several workers that share a listener. */
-  readonly listen: { readonly host: string; readonly port: number; readonly exclusive?: boolean };
+  /**
+   * `shared`: other processes of this user listen on the same port, and the system spreads connections over them
+   * (SO_REUSEPORT). It is theirs alone where it is false, also for a worker of a cluster.
+   */
+  readonly listen: { readonly host: string; readonly port: number; readonly shared?: boolean };
   readonly tls?: EdgeTls;
   readonly limits?: Partial<EdgeLimits>;
   readonly timeouts?: Partial<EdgeTimeouts>;
@@ -143,10 +146,10 @@ class Edge implements EdgeServer {
   }
 
   listen(): Promise<AddressInfo> {
-    const { host, port, exclusive = false } = this.#options.listen;
+    const { host, port, shared = false } = this.#options.listen;
     return new Promise((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ host, port, exclusive, backlog: 1024 }, () => {
+      this.#server.listen({ host, port, exclusive: true, reusePort: shared, backlog: 1024 }, () => {
         this.#server.off('error', reject);
         this.#server.on('error', (error) => this.#options.onError?.(error));
         const address = this.#server.address();

@@ -83,7 +83,7 @@ export class Host {
     };
     this.#server = createEdgeServer({
       ...edge,
-      listen: { host: listen.host, port: listen.port },
+      listen: { host: listen.host, port: homes?.port ?? listen.port, shared: homes !== undefined },
       ...(tls === undefined ? {} : { tls }),
       handle: (exchange) => this.#handle(exchange),
       wantsUpgrade: (path) => this.#surface.routes.find(path)?.takesUpgrade?.(path) === true,
@@ -92,7 +92,7 @@ export class Host {
     if (homes === undefined) return;
     this.#hops = createEdgeServer({
       ...edge,
-      listen: { host: '127.0.0.1', port: 0, exclusive: true },
+      listen: { host: '127.0.0.1', port: 0 },
       handle: (exchange) =>
         homes.arrives(exchange) ? this.#handle(exchange) : exchange.problem(fault('no_route', 'workers talk here')),
     });

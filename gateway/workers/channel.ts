@@ -3,6 +3,8 @@ export interface Place {
   /** From 1 on. A worker that takes a dead one's place has its number, and with it its audit log. */
   readonly number: number;
   readonly count: number;
+  /** That all of them listen on. */
+  readonly port: number;
   /** What workers show each other, so that nobody else can reach them past the listener. */
   readonly secret: string;
 }

@@ -25,6 +25,11 @@ export class Homes {
     this.#place = place;
   }
 
+  /** The port that all workers listen on. */
+  get port(): number {
+    return this.#place.port;
+  }
+
   /** Where the workers are reached from now on. */
   setPeers(peers: Peers): void {
     this.#ports = new Map(peers);

@@ -31,6 +31,8 @@ export interface InForce {
 
 export interface PrimaryOptions {
   readonly count: number;
+  /** That the workers listen on. */
+  readonly port: number;
   readonly inForce: InForce;
   readonly log: Log;
   /** The workers cannot be kept up: the process is to end. */
@@ -130,7 +132,7 @@ export class Primary {
       worker.once('exit', (code, signal) => resolve(signal === null ? code : 1));
     });
     const channel = new Channel(worker satisfies ChannelEnd, {
-      place: () => ({ number, count: this.#options.count, secret: this.#secret }),
+      place: () => ({ number, count: this.#options.count, port: this.#options.port, secret: this.#secret }),
       loaded: async (files) => {
         const inForce = await this.#isInForce(files);
         if (!inForce) member.excuse = 'differs';

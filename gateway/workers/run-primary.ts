@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import type { Config } from '../config/config.ts';
 import { renderProblems } from '../config/problem.ts';
 import type { Environment } from '../config/substitute.ts';
 import { digestOf } from '../config/watch.ts';
@@ -5,6 +8,7 @@ import { refuseFaultPoints } from '../fault-points.ts';
 import type { Log } from '../log.ts';
 import { lookAtServers } from '../mcp/look-at-servers.ts';
 import { openSigningKey } from '../serve/run-gateway.ts';
+import { listenFault } from '../serve/start-fault.ts';
 import { readTls } from '../serve/tls.ts';
 import { ConfigRefused, filesOf, readWhole, rereadWhole, type WholeConfig } from '../serve/whole-config.ts';
 import { WorkersFault } from './fault.ts';
@@ -28,8 +32,8 @@ export interface PrimaryRunOptions {
 
 /**
  * Starts the workers that a configuration wants, in processes of the same command line. This process takes no call itself:
- * it has the listener, of which connections go to the workers in turn. Throws `ConfigRefused`, or `WorkersFault` where
- * they do not start.
+ * the workers listen on one port, and the system spreads connections over them, so that none is ever in the hands of a
+ * process that could only pass it on. Throws `ConfigRefused`, `StartFault`, or `WorkersFault` where they do not start.
  */
 export async function runPrimary({ configFile, env, log }: PrimaryRunOptions): Promise<RunningPrimary> {
   refuseFaultPoints(env);
@@ -41,6 +45,7 @@ export async function runPrimary({ configFile, env, log }: PrimaryRunOptions): P
   if (!filesOf(whole).includes(whole.config.keys.signingFile)) whole = await read();
   const primary = new Primary({
     count: whole.config.workers,
+    port: await freePort(whole.config),
     inForce: await inForceOf(whole),
     log,
     onGivenUp: (why) => {
@@ -85,6 +90,25 @@ export async function runPrimary({ configFile, env, log }: PrimaryRunOptions): P
     },
     kill: () => void primary.kill(),
   };
+}
+
+/**
+ * The port to listen on, chosen where it is 0. Throws `StartFault` where somebody listens there: workers would share it with
+ * a stranger of the same user, and not notice.
+ */
+async function freePort(config: Config): Promise<number> {
+  const { host, port } = config.listen;
+  const server = createServer();
+  try {
+    server.listen({ host, port });
+    await once(server, 'listening');
+    const address = server.address();
+    return address === null || typeof address === 'string' ? port : address.port;
+  } catch (error) {
+    throw listenFault(config, error);
+  } finally {
+    server.close();
+  }
 }
 
 async function inForceOf(whole: WholeConfig): Promise<InForce> {

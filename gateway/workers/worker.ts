@@ -18,8 +18,9 @@ export async function runWorker(configFile: string, log: Log, lameDuckMs: number
   // Without this Node ends a worker at once when its primary is gone; calls under way are to end first.
   if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true;
   const worker = new Worker(log, lameDuckMs);
-  const { number, count, secret } = await worker.primary.ask('place', null, ASK_MS);
-  const homes = new Homes({ number, count, secret });
+  const place = await worker.primary.ask('place', null, ASK_MS);
+  const { number } = place;
+  const homes = new Homes(place);
   worker.homes = homes;
   const running = await runGateway({
     configFile,

@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Answer, send } from './scenario.ts';
 
+/** What the balancer of the tests answers where a gateway's connection broke. */
+const BROKEN = 599;
+
 /**
  * Callers that send one call after the other, each in a session of its own, until they are told to stop. One whose
  * connection broke sends the same call again, a write with the same key, as a caller should.
@@ -39,13 +42,17 @@ export class Load {
 
   async #untilAnswered(call: () => Promise<Answer>): Promise<Answer> {
     for (;;) {
+      let why: unknown;
       try {
-        return await call();
+        const answer = await call();
+        if (answer.status !== BROKEN) return answer;
+        why = new Error('the connection to the gateway broke');
       } catch (error) {
-        this.broken += 1;
-        if (this.broken > 50) throw error;
-        await pause(50);
+        why = error;
       }
+      this.broken += 1;
+      if (this.broken > 50) throw why;
+      await pause(50);
     }
   }
 

@@ -225,11 +225,9 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
     await load.more(4);
     assert.equal(await gateway.stop(), 0, gateway.said());
     await load.end();
-    // The balancer has nobody to send to after the end: until then every call was answered.
-    assert.deepEqual(
-      load.wrong().filter((what) => !what.startsWith('599')),
-      [],
-    );
+    // After the end nobody answers; until then every call was, reads by the configuration that was taken last.
+    const wrong = load.wrong().filter((what) => !/^(?:0 |403 .*unknown_tool)/.test(what));
+    assert.deepEqual(wrong, []);
     const key = nodeCrypto.signingKey(parseSigningKey(readFileSync(join(folder, 'w.pem'), 'utf8')));
     const keys = [nodeCrypto.publicKey(key.publicBytes)];
     for (const worker of [1, 2]) {
@@ -240,7 +238,7 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
     // The command tells logs apart, and one that was changed is not hidden by one that was not.
     await writeFile(logOf(2), readFileSync(logOf(2), 'utf8').replace('"agent":"billing"', '"agent":"bilking"'));
     const args = [MAIN, 'audit', 'verify', logOf(1), logOf(2), '--public-key', join(folder, 'w.pem'), '--json'];
-    const { code, stdout } = await promisify(execFile)(process.execPath, args).catch(
+    const { code, stdout }: Ended = await promisify(execFile)(process.execPath, args).catch(
       (error: unknown) => error as Ended,
     );
     const verdicts = (JSON.parse(stdout) as { verdict: string }[]).map(({ verdict }) => verdict);
