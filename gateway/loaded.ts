@@ -13,6 +13,8 @@ import type { FailedWhen } from './load/failed-when.ts';
 interface McpPart {
   /** Tools as their MCP servers list them, by pair. */
   readonly listed: ReadonlyMap<string, JsonObject>;
+  /** Routes whose server could not be asked: what they offer is not known, and none of it can be called. */
+  readonly unlisted: readonly string[];
   /** Every route, by server name. */
   readonly routes: ReadonlyMap<string, RuntimeRoute>;
 }

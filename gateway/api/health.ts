@@ -6,16 +6,23 @@ export function getHealth(): Response {
   return jsonAnswer({ status: 'ok' });
 }
 
-/** `GET /readyz`: whether calls can be taken, and what keeps them from being taken. */
+/**
+ * `GET /readyz`: whether calls can be taken, and what keeps them from being taken. An MCP server that could not be asked for
+ * its tools is told, and makes the gateway unready only where no other route has a tool: one server that is down must not
+ * take the others' calls away.
+ */
 export async function getReadiness(gateway: Gateway): Promise<Response> {
+  const { catalogue, mcp } = gateway.loaded;
   const checks = await Promise.all([
     probe('store', () => gateway.store.ready()),
     probe('audit', () => gateway.audit.ready()),
+    probe('catalogue', () => {
+      if (mcp.unlisted.length > 0) throw new Error(`not known what these servers offer: ${mcp.unlisted.join(', ')}`);
+    }),
     probe('shutdown', () => gateway.stopping.throwIfAborted()),
   ]);
-  const failing = checks.filter((check) => check.why !== undefined);
-  const status = failing.length === 0 ? 'ready' : 'not_ready';
-  return jsonAnswer({ status, checks }, failing.length === 0 ? 200 : 503);
+  const isReady = checks.every(({ ok, name }) => ok || (name === 'catalogue' && catalogue.tools.size > 0));
+  return jsonAnswer({ status: isReady ? 'ready' : 'not_ready', checks }, isReady ? 200 : 503);
 }
 
 interface Probe {

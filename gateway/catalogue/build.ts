@@ -34,6 +34,8 @@ export interface BuiltCatalogue {
   readonly facts: ReadonlyMap<string, Fact>;
   /** What MCP servers list of their tools, by pair. */
   readonly listed: ReadonlyMap<string, JsonObject>;
+  /** Routes whose MCP server could not be asked for its tools. */
+  readonly unlisted: readonly string[];
   /** The issuers of the configuration, their tools as pairs. */
   readonly issuers: readonly Issuer[];
   readonly problems: readonly Problem[];
@@ -85,6 +87,7 @@ export async function buildCatalogue(config: Config, deps: CatalogueDeps): Promi
     settings,
     facts,
     listed: new Map(all.flatMap(({ id, source: { listed } }) => (listed === undefined ? [] : [[id, listed]]))),
+    unlisted: sources.flatMap(({ route, source }) => (source.unlisted === true ? [route.name] : [])),
     issuers,
     problems: foldWarnings(log.problems),
   };

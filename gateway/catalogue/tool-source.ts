@@ -75,6 +75,8 @@ export interface RouteSource {
   /** False where more tools may come up while running (an MCP server's): a name that is not among them is no fault then. */
   readonly complete: boolean;
   readonly problems: readonly Problem[];
+  /** True where the server could not be asked, so that its tools are not known. */
+  readonly unlisted?: boolean;
   readonly document?: RouteDocument;
 }
 

@@ -67,7 +67,11 @@ export function makeLoaded(config: Config, built: BuiltCatalogue, services: Load
     idempotencyKeepMs: config.idempotency.keepMs,
     unwatched: unwatchedReads(built.catalogue, limited),
     upstreams: services.upstreams,
-    mcp: { listed: built.listed, routes: new Map(built.routes.map((route) => [route.name, route])) },
+    mcp: {
+      listed: built.listed,
+      unlisted: built.unlisted,
+      routes: new Map(built.routes.map((route) => [route.name, route])),
+    },
     verifyOf: verifying(built),
     timeoutMs: timeouts(built),
     retryAttempts: (tool) => built.settings.get(tool.id)?.retryAttempts ?? config.retry.attempts,

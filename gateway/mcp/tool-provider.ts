@@ -34,7 +34,7 @@ export function createMcpProvider(options: ProviderOptions): ToolProvider {
         `the MCP server \`${route.name}\` could not be asked for its tools, so it has none for now: ${why}`,
       );
       options.onUnreachable?.(route.name);
-      return { tools: [], complete: false, problems: log.problems };
+      return { tools: [], complete: false, unlisted: true, problems: log.problems };
     }
     for (const fault of listing.faults) log.warning('listed_tool', path, `the MCP server \`${route.name}\`: ${fault}`);
     // One load at a time reads and writes the pins.

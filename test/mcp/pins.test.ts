@@ -194,3 +194,31 @@ test('descriptions that name another tool, hide text or give orders are warned o
     false,
   );
 });
+
+test('a server that cannot be asked is named by /readyz, keeps the gateway from being ready where no other route has a tool, and is asked again', async () => {
+  let isUp = false;
+  const server = await startRawServer({
+    pages: () => [{ tools: [tool('read')] }],
+    first: ({ json }) => {
+      if (!isUp) json('{}', 503);
+      return !isUp;
+    },
+  });
+  closing.push(() => server.close());
+  const readiness = async ({ url }: TestGateway): Promise<{ status: number; catalogue: object | undefined }> => {
+    const response = await fetch(`${url}/readyz`);
+    const { checks } = (await response.json()) as { checks: readonly { readonly name: string }[] };
+    return { status: response.status, catalogue: checks.find(({ name }) => name === 'catalogue') };
+  };
+  const late = { name: 'late', mcp: server.url };
+  const alone = await start([late]);
+  const why = 'not known what these servers offer: late';
+  assert.deepEqual(await readiness(alone), { status: 503, catalogue: { name: 'catalogue', ok: false, why } });
+  const http = [{ name: 'look', method: 'GET', path: '/look' }];
+  const beside = await start([late, { name: 'shop', upstream: 'http://127.0.0.1:1', http }]);
+  assert.deepEqual(await readiness(beside), { status: 200, catalogue: { name: 'catalogue', ok: false, why } });
+  isUp = true;
+  const known = { status: 200, catalogue: { name: 'catalogue', ok: true } };
+  while (JSON.stringify([await readiness(alone), await readiness(beside)]) !== JSON.stringify([known, known]))
+    await pause(50);
+});

@@ -60,6 +60,13 @@ before(async () => {
     },
     routes: [route('shop', 'receipt'), route('mixed', 'either'), route('plain', 'check')],
   });
+  // Where the processor is shared a list may come later than the first call.
+  while (
+    ((await (await fetch(`${gateway.url}/readyz`)).json()) as { checks: { ok: boolean }[] }).checks.some(
+      ({ ok }) => !ok,
+    )
+  )
+    await pause(50);
   const open = async (era: 'legacy' | 'modern', key: string): Promise<(typeof clients)['legacy']> => {
     const [shop, mixed, plain] = await Promise.all(
       ['shop', 'mixed', 'plain'].map((name) => connect(`${gateway.url}/mcp/${name}`, { era, key })),
