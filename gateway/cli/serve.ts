@@ -31,7 +31,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     });
   }
   const serving = await starting(options.config, () => start(options.config, log));
-  follow(serving, { log, lameDuckMs, watch: options.watch === true });
+  await follow(serving, { log, lameDuckMs, watch: options.watch === true });
 }
 
 /** How many processes serve. What is wrong with a configuration is told by whoever loads the whole of it. */

@@ -25,11 +25,13 @@ export interface FollowOptions {
   readonly watch: boolean;
 }
 
-/** Tells people that the gateway takes calls, and follows signals and files from now on. */
-export function follow(serving: Serving, options: FollowOptions): void {
-  tell(serving.whole(), renderStart(serving));
+/** Follows signals and files from now on, and tells people that the gateway takes calls. */
+export async function follow(serving: Serving, options: FollowOptions): Promise<void> {
   const watch = options.watch ? followFiles(serving, options.log) : undefined;
   onSignals(serving, options, watch);
+  await watch?.ready;
+  // Last: whoever reads it may change a file or send a signal at once.
+  tell(serving.whole(), renderStart(serving));
 }
 
 /** Standard output is the audit log's, where it goes there; what people read then goes to standard error. */

@@ -123,16 +123,31 @@ async function settleWhenKnown(
 /** Stores an outcome; where it cannot be stored now, nobody knows of it yet, and it is tried on. */
 async function settleOrTryOn(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<CallOutcome> {
   try {
-    await settle(gateway, allowed, settled);
+    const recorded = await settleAsOwner(gateway, allowed, settled);
     if (allowed.claim !== undefined) faultPoint('after-outcome');
     land(gateway, allowed);
-    return settled.outcome;
+    return recorded;
   } catch (error) {
     const { key, step } = allowed.place;
     gateway.log.error({ err: error, session: key.session, step }, 'an outcome is not stored yet; trying on');
     void storeLater(gateway, allowed, settled).finally(() => land(gateway, allowed));
     return 'outcome_unknown';
   }
+}
+
+/**
+ * Stores an outcome and resolves with the one that is recorded: somebody else's word, where the claim was taken over and
+ * ended meanwhile. Rejects while whoever took it is still at work, so that what was seen here is offered again.
+ */
+async function settleAsOwner(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<CallOutcome> {
+  if (await settle(gateway, allowed, settled)) return settled.outcome;
+  const { claim } = allowed;
+  const now = claim === undefined ? undefined : await gateway.store.findClaim({ link: claim.link });
+  if (now === undefined) return 'outcome_unknown';
+  if (now.state === 'claimed' || now.state === 'sending') {
+    throw new Error('the claim was taken over by one that has not ended it yet');
+  }
+  return now.state;
 }
 
 const FIRST_PAUSE_MS = 250;
@@ -143,7 +158,7 @@ async function storeLater(gateway: Gateway, allowed: Allowed, settled: Settled):
   for (let pauseMs = FIRST_PAUSE_MS; !gateway.stopping.aborted; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     await pause(pauseMs, undefined, { ref: false });
     try {
-      await settle(gateway, allowed, settled);
+      await settleAsOwner(gateway, allowed, settled);
       return;
     } catch (error) {
       gateway.log.warn({ err: error }, 'an outcome is still not stored');

@@ -8,9 +8,7 @@ import type { Problem, ProblemCode } from '../../policy/rulebook/problem.ts';
 import { MAX_BYTES } from '../../policy/rulebook/scan.ts';
 import type { RuleSheet } from '../../policy/rulebook/sheet.ts';
 import { checkCellFault } from './check-cell.ts';
-import { readCsvSheet } from './sheet-csv.ts';
 import type { ReadSheet } from './sheet-table.ts';
-import { readXlsxSheet } from './sheet-xlsx.ts';
 import { readYamlSheet } from './sheet-yaml.ts';
 
 /** What a rulebook's files hold, read but not compiled. */
@@ -92,6 +90,8 @@ class Loader {
   async #content(name: string, bytes: Buffer, root: string): Promise<void> {
     const ending = extname(name).toLowerCase();
     if (ending === '.xlsx') {
+      // The readers of tables are large, and few rulebooks have any.
+      const { readXlsxSheet } = await import('./sheet-xlsx.ts');
       this.#sheet(await readXlsxSheet(name, bytes));
       return;
     }
@@ -102,8 +102,10 @@ class Loader {
       this.#fault('file_unreadable', name, 'this file is not UTF-8 text; save it as UTF-8');
       return;
     }
-    if (ending === '.csv') this.#sheet(readCsvSheet(name, text));
-    else if (ending !== '.co') this.#sheet(readYamlSheet(name, text));
+    if (ending === '.csv') {
+      const { readCsvSheet } = await import('./sheet-csv.ts');
+      this.#sheet(readCsvSheet(name, text));
+    } else if (ending !== '.co') this.#sheet(readYamlSheet(name, text));
     else {
       this.sources.push({ file: name, text });
       for (const path of writtenImports(text)) await this.#import(name, path, root);

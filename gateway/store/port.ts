@@ -38,7 +38,10 @@ export interface Store {
   findClaim(by: { readonly link: string } | { readonly scopeKey: string }): Promise<ClaimRecord | undefined>;
   /** Claims in a state, oldest first (settled ones by when they were settled), at most `limit`. */
   listClaims(state: ClaimState, limit: number): Promise<readonly ClaimRecord[]>;
-  /** Claims whose owner let its lease pass, taken over by `owner` under a new fence (SKIP LOCKED where replicas share). */
+  /**
+   * Claims whose owner let its lease pass, taken over by `owner` under a new fence (SKIP LOCKED where replicas share).
+   * None that `owner` itself sends: it knows which of those are still on their way, however late its renewal is.
+   */
   takeLapsedClaims(owner: string, nowMs: number, leaseUntilMs: number, limit: number): Promise<readonly ClaimRecord[]>;
   /** Prolongs the owner's leases on claims that the gateway runs itself and that are not settled, and on runs. */
   renewLeases(owner: string, leaseUntilMs: number): Promise<void>;

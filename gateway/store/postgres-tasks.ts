@@ -11,7 +11,7 @@ export const POSTGRES_TASKS: Readonly<Record<TaskName, Query>> = {
   takeLapsedClaims: {
     sql: `UPDATE claims SET owner = $1, fence = fence + 1, lease_until_ms = $3::bigint WHERE link IN (
       SELECT link FROM claims WHERE settled_at_ms IS NULL AND state IN ('claimed', 'sending')
-      AND lease_until_ms < $2::bigint ORDER BY created_at_ms LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING ${CLAIM_COLUMNS}`,
+      AND lease_until_ms < $2::bigint AND (run_by <> 'gateway' OR owner IS DISTINCT FROM $1) ORDER BY created_at_ms LIMIT $4 FOR UPDATE SKIP LOCKED) RETURNING ${CLAIM_COLUMNS}`,
     sealed: SEALED_CLAIM,
   },
   renewLeases: {

@@ -14,7 +14,7 @@ export function makeTasks({ db, sealer, forget }: Ground): Readonly<Record<TaskN
   const raw = (sql: string): Numbered<Cell[]> => new Numbered<Cell[]>(db, sql).raw();
   const takeClaims = raw(`UPDATE claims SET owner = ?1, fence = fence + 1, lease_until_ms = ?3 WHERE rowid IN (
     SELECT rowid FROM claims WHERE settled_at_ms IS NULL AND state IN ('claimed', 'sending') AND lease_until_ms < ?2
-    ORDER BY created_at_ms LIMIT ?4) RETURNING ${CLAIM_COLUMNS}`);
+    AND (run_by <> 'gateway' OR owner IS NOT ?1) ORDER BY created_at_ms LIMIT ?4) RETURNING ${CLAIM_COLUMNS}`);
   const renewClaims = new Numbered(
     db,
     `UPDATE claims SET lease_until_ms = ?2 WHERE settled_at_ms IS NULL AND owner = ?1

@@ -16,6 +16,7 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import type { AuditLog } from '../../gateway/audit/audit-log.ts';
 import type { AuditFault } from '../../gateway/audit/fault.ts';
+import { childEnv } from '../child-env.ts';
 import { decision, linesOf, membersOf, openLog, TempDir, verifyWithKey } from './support.ts';
 
 const WRITER = join(import.meta.dirname, 'writer.ts');
@@ -114,7 +115,10 @@ test('a limit on the size of files is met like a full disk', async () => {
 test('a process that is killed in the middle of writing loses no line that it was told of', async () => {
   using dir = new TempDir();
   for (let round = 0; round < 3; round++) {
-    const child = spawn(process.execPath, [WRITER, dir.file(), '1000000'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [WRITER, dir.file(), '1000000'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: childEnv(),
+    });
     let told = -1;
     const lines = createInterface({ input: child.stdout });
     lines.on('line', (line) => {
@@ -276,7 +280,10 @@ test('of processes that start at once on a stale lock one writes, and the others
   writeFileSync(`${dir.file()}.lock`, 'left by a crash');
   const ran = await Promise.all(
     Array.from({ length: 4 }, async () => {
-      const child = spawn(process.execPath, [WRITER, dir.file(), '3000'], { stdio: ['ignore', 'ignore', 'pipe'] });
+      const child = spawn(process.execPath, [WRITER, dir.file(), '3000'], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+        env: childEnv(),
+      });
       let stderr = '';
       child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
       const [code] = await once(child, 'close');

@@ -14,6 +14,7 @@ import { CliFault } from '../../gateway/cli/command.ts';
 import { diagnose, renderFindings } from '../../gateway/cli/doctor.ts';
 import { type InitOptions, makeStarter } from '../../gateway/cli/init.ts';
 import { renderSigningKeyPem } from '../../receipts/keys.ts';
+import { childEnv } from '../child-env.ts';
 import { asked, send } from './scenario.ts';
 import { serveGateway } from './served.ts';
 
@@ -39,7 +40,7 @@ describe('toolgate init', () => {
   test('for an OpenAPI file it writes what serves, and a call runs, with no edit', async () => {
     const dir = join(folder, 'shop');
     const args = ['--openapi', DOCUMENT, '--upstream', shop.url, '--name', 'shop', '--dir', dir];
-    const { stdout } = await run(process.execPath, [MAIN, 'init', ...args]);
+    const { stdout } = await run(process.execPath, [MAIN, 'init', ...args], { env: childEnv() });
     const key = /API key of the application, shown this once: (\S+)/.exec(stdout)?.[1] ?? '';
     const text = await readFile(join(dir, 'gateway.yaml'), 'utf8');
     assert.ok(!text.includes(key));

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
+import { childEnv } from '../child-env.ts';
 
 /** `toolgate serve` as a process of its own. */
 export interface Served {
@@ -47,7 +48,7 @@ export async function serveGateway(options: ServeOptions): Promise<Served> {
   if (typeof config !== 'string') await writeFile(configFile, stringify(config, { aliasDuplicateObjects: false }));
   const child = spawn(process.execPath, [main, 'serve', '-c', configFile, '--log-level', 'warn', ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
+    env: childEnv(env),
     ...(cwd === undefined ? {} : { cwd }),
   });
   RUNNING.add(child);

@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { createProgram } from '../../gateway/cli/program.ts';
+import { childEnv } from '../child-env.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -30,10 +31,14 @@ let url = '';
 
 before(async () => {
   const command = `exec ${scriptOf('start')} --port 0 --shop-port 0 --folder '${folder}'`;
-  shop = spawn('bash', ['-c', command], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+  shop = spawn('bash', ['-c', command], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: childEnv(),
+  });
   let said = '';
   shop.stdout?.on('data', (chunk) => (said += String(chunk)));
-  for (let waited = 0; url === '' && waited < 20_000; waited += 20) {
+  for (let waited = 0; url === '' && waited < 60_000; waited += 20) {
     await sleep(20);
     url = /Toolgate at (\S+) in front/.exec(said)?.[1] ?? '';
   }
@@ -65,7 +70,7 @@ function run(text: string): Promise<string> {
     // What the script is, without npm's own start for each of them.
     .replaceAll('npm run -s toolgate --', scriptOf('toolgate'));
   return new Promise((resolve, reject) => {
-    execFile('bash', ['-euo', 'pipefail', '-c', here], { cwd: ROOT }, (error, stdout, stderr) => {
+    execFile('bash', ['-euo', 'pipefail', '-c', here], { cwd: ROOT, env: childEnv() }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new Error(`${here}\nended with ${error.code}:\n${stdout}${stderr}`));
     });

@@ -209,6 +209,11 @@ function route(what: string, session: string, token: string): ReturnType<World['
   });
 }
 
+/** The decisions in the audit log, in which other lines come as time goes by. */
+function decisions(): number {
+  return world.audit().filter(({ event }) => event === 'decision').length;
+}
+
 describe('a held confirmation', () => {
   const call = { ...CHARGE, origins: { order_id: 'typed' } };
 
@@ -220,7 +225,7 @@ describe('a held confirmation', () => {
     assert.ok(id);
     assert.equal(token, undefined, 'an agent gets no token');
     assert.doesNotMatch(JSON.stringify(first), /"token":"[^"]*\./, 'nor anything that is one');
-    const before = world.audit().length;
+    const before = decisions();
     for (let poll = 0; poll < 5; poll += 1) {
       const again = await world.call(
         { ...call, session, ...(poll % 2 === 0 ? {} : { confirmation: id }) },
@@ -229,7 +234,7 @@ describe('a held confirmation', () => {
       assert.equal(again.check.confirmation?.id, id);
       assert.equal(again.check.step, first.check.step);
     }
-    assert.equal(world.audit().length, before, 'a poll is no new step');
+    assert.equal(decisions(), before, 'a poll is no new step');
     for (const key of [KEYS.billing, KEYS.app, KEYS.otherApp, KEYS.desk, 'nobody']) {
       for (const act of ['approve', 'deny']) {
         const refused = await world.post(`/v1/confirmations/${id}/${act}`, undefined, key);

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { childEnv } from '../child-env.ts';
 
 const MAIN = fileURLToPath(new URL('../../gateway/cli/main.ts', import.meta.url));
 
@@ -30,7 +31,10 @@ export async function serve(config: object, folder?: string): Promise<Served> {
     audit: { file: './logs/audit.jsonl' },
   };
   await writeFile(file, stringify({ ...places, ...config }, { aliasDuplicateObjects: false }));
-  const child = spawn(process.execPath, [MAIN, 'serve', '-c', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [MAIN, 'serve', '-c', file], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: childEnv(),
+  });
   let log = '';
   let out = '';
   child.stderr?.on('data', (chunk: Buffer) => {

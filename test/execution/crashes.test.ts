@@ -6,7 +6,6 @@ import { parse } from 'yaml';
 import { startTestGateway } from '../harness/gateway.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { act, type RecordingBackend, type Seen, startBackend } from './backend.ts';
-import { killUnderLoad } from './kill-under-load.ts';
 import { killWhileFollowing } from './kill-while-following.ts';
 import { type GatewayFolder, makeFolder } from './process.ts';
 import {
@@ -21,9 +20,6 @@ import {
   untilRun,
   worldConfig,
 } from './world.ts';
-
-/** Every gateway here is a process that is really killed, and the store is what the next one finds. */
-const KILLS = Number(process.env['TOOLGATE_KILLS'] ?? 8);
 
 /** Starting a process a dozen times takes its time where the processor is shared. */
 const STARTS_MS = 900_000;
@@ -256,16 +252,6 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
       timeout: STARTS_MS,
     }, async () => {
       await killWhileFollowing(await storeOf());
-    });
-
-    test(`${kind}: random kills under load lose nothing and run no write twice`, {
-      skip,
-      timeout: STARTS_MS,
-    }, async (t) => {
-      const found = await killUnderLoad(await storeOf(), Math.ceil(KILLS / 2));
-      t.diagnostic(JSON.stringify(found.counts));
-      assert.deepEqual(found.faults, []);
-      assert.ok(found.counts.ran > 0);
     });
   }
 

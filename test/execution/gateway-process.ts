@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline';
 import { armFaultPoint } from '../../gateway/fault-points.ts';
 import { createLog } from '../../gateway/log.ts';
@@ -17,6 +18,8 @@ process.once('SIGTERM', () => {
   );
 });
 process.stdout.write(`${running.url}\n`);
+// One that is killed keeps nothing of what it compiled, where it is not told to now.
+flushCompileCache();
 for await (const line of createInterface({ input: process.stdin })) {
   armFaultPoint(line);
   process.stdout.write('armed\n');

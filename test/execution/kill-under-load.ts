@@ -8,7 +8,20 @@ import { call, until, worldConfig } from './world.ts';
 export interface Found {
   /** What must not be, a sentence each. */
   readonly faults: readonly string[];
-  readonly counts: { readonly calls: number; readonly ran: number; readonly failed: number; readonly unknown: number };
+  readonly counts: Counts;
+}
+
+/** What the store says of the calls, and what the backend did. */
+interface Counts {
+  kills: number;
+  calls: number;
+  ran: number;
+  failed: number;
+  unknown: number;
+  /** Effects at the backend. */
+  effects: number;
+  /** Those of them whose call is listed as unknown; the others are the effects of what ran. */
+  unknown_effects: number;
 }
 
 const CLIENTS = 8;
@@ -20,40 +33,52 @@ const CLIENTS = 8;
 export async function killUnderLoad(store: Record<string, unknown>, kills: number): Promise<Found> {
   const backend = await startBackend();
   const folder = await makeFolder(worldConfig(backend.url, { sessions: { max: 1_000_000 }, ...store }));
-  let gateway: GatewayProcess = await folder.start({ leaseMs: 1_500 });
+  const start = (): Promise<GatewayProcess> => folder.start({ leaseMs: 1_500 });
+  /** The gateway, or the next one on its way: who finds none waits for it, and does not ask again and again. */
+  let up = start();
   let made = 0;
   let answered = 0;
   let ending = false;
   const tools = new Map<string, string>();
+  /** What a client was told has run. */
+  const told = new Set<string>();
   const client = async (): Promise<void> => {
     while (!ending) {
       const order = `o-${made++}`;
       const tool = made % 2 === 0 ? 'charge' : 'book';
-      tools.set(order, tool);
       const members = { session: order, idempotency_key: `k-${order}` };
-      await call(gateway.url, tool, { order }, members).then(
-        () => {
+      const { url } = await up;
+      tools.set(order, tool);
+      await call(url, tool, { order }, members).then(
+        ({ json }) => {
           answered += 1;
+          if (json.outcome === 'ran') told.add(order);
         },
-        () => pause(20),
+        () => undefined,
       );
     }
   };
-  try {
-    const clients = Array.from({ length: CLIENTS }, client);
-    for (let kill = 0; kill < kills; kill++) {
-      const enough = answered + 1 + Math.random() * 40;
-      await until('calls are answered', async () => (answered > enough ? true : undefined), 20_000);
-      await pause(Math.random() * 30);
-      await gateway.kill();
-      gateway = await folder.start({ leaseMs: 1_500 });
+  const killer = async (): Promise<void> => {
+    try {
+      for (let kill = 0; kill < kills; kill++) {
+        const gateway = await up;
+        const enough = answered + 1 + Math.random() * 40;
+        await until('calls are answered', async () => (answered > enough ? true : undefined), 60_000);
+        await pause(Math.random() * 30);
+        up = gateway.kill().then(start);
+      }
+      await up;
+    } finally {
+      ending = true;
     }
-    ending = true;
-    await Promise.all(clients);
+  };
+  try {
+    await Promise.all([killer(), ...Array.from({ length: CLIENTS }, client)]);
     const place = 'store' in store ? String(store['store']) : join(folder.folder, 'toolgate.db');
+    const gateway = await up;
     await untilQuiet(gateway.url);
     await gateway.stop();
-    return await compare(place, backend, tools);
+    return await compare(place, backend, { kills, tools, told });
   } finally {
     ending = true;
     await folder.remove();
@@ -77,14 +102,20 @@ async function untilQuiet(url: string): Promise<void> {
   );
 }
 
+interface Load {
+  readonly kills: number;
+  readonly tools: ReadonlyMap<string, string>;
+  readonly told: ReadonlySet<string>;
+}
+
 async function compare(
   place: string,
   backend: Awaited<ReturnType<typeof startBackend>>,
-  tools: ReadonlyMap<string, string>,
+  { kills, tools, told }: Load,
 ): Promise<Found> {
   const store = await openStore(place);
   const faults: string[] = [];
-  const counts = { calls: 0, ran: 0, failed: 0, unknown: 0 };
+  const counts: Counts = { kills, calls: 0, ran: 0, failed: 0, unknown: 0, effects: 0, unknown_effects: 0 };
   const effects = new Map<string, number>();
   for (const { body } of backend.done) {
     const order = String(body['order']);
@@ -99,6 +130,7 @@ async function compare(
         const [step] = await store.findSteps(claim.sid, [claim.step]);
         recorded.add(order);
         counts.calls += 1;
+        if (told.has(order) && state !== 'ran') faults.push(`${order} was told as ran and is recorded as ${state}`);
         if (state === 'claimed' || state === 'sending') faults.push(`${order} has no outcome (${state})`);
         if (state === 'ran') {
           counts.ran += 1;
@@ -110,6 +142,7 @@ async function compare(
         }
         if (state === 'outcome_unknown') {
           counts.unknown += 1;
+          counts.unknown_effects += did;
           if (claim.tool !== 'shop/book') faults.push(`${order} is unknown although its backend takes a key`);
         }
         if (step?.outcome !== state)
@@ -119,6 +152,10 @@ async function compare(
   } finally {
     await store.close();
   }
+  for (const order of told) if (!recorded.has(order)) faults.push(`${order} was told as ran and is not recorded`);
+  counts.effects = backend.done.length;
+  if (counts.effects !== counts.ran + counts.unknown_effects)
+    faults.push(`the numbers differ: ${JSON.stringify(counts)}`);
   for (const [order, did] of effects) {
     if (did > 1) faults.push(`${order} (${tools.get(order)}) was done ${did} times`);
     if (!recorded.has(order)) faults.push(`${order} was done and nothing is recorded of it`);

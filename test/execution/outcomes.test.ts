@@ -10,6 +10,41 @@ const WORDS = {
   tell: { failed_when: [404, { field: 'status', is: 'refused' }] },
 };
 
+test('what an owner saw is neither told nor lost while whoever took its call over is still at work', async () => {
+  const backend = await startBackend();
+  const { url, gateway, close } = await startTestGateway(worldConfig(backend.url, {}, {}, '60s'));
+  const { store } = gateway;
+  const answer = Promise.withResolvers<void>();
+  backend.next('book', async (seen, response) => {
+    await answer.promise;
+    act(backend, seen);
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"late"}');
+  });
+  try {
+    const members = { session: 's', idempotency_key: 'k' };
+    const begun = call(url, 'book', { order: 'x' }, members);
+    await until('it was sent', async () => (backend.seen.length === 1 ? true : undefined));
+    const later = Date.now() + 3_600_000;
+    const [taken] = await store.takeLapsedClaims('elsewhere', later, later + 60_000, 1);
+    assert.ok(taken !== undefined);
+    answer.resolve();
+    // It ran, and whoever has the call now may yet say that nobody knows.
+    assert.equal((await begun).json.outcome, 'outcome_unknown');
+    const { link, fence } = taken;
+    const end = { op: 'move_claim', link, fence, from: ['sending'], to: 'outcome_unknown', atMs: Date.now() } as const;
+    assert.equal((await store.commit([end])).ok, true);
+    await until('what was seen is recorded', async () => {
+      return (await store.findClaim({ link }))?.state === 'ran' ? true : undefined;
+    });
+    const again = await call(url, 'book', { order: 'x' }, members);
+    assert.deepEqual([again.json.outcome, again.json.replayed, backend.seen.length], ['ran', true, 1]);
+  } finally {
+    answer.resolve();
+    await close();
+    await backend.close();
+  }
+});
+
 describe('what became of a call', { concurrency: true }, () => {
   let backend: RecordingBackend;
   let gateway: TestGateway;

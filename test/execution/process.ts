@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { childEnv } from '../child-env.ts';
 
 const PROGRAM = join(import.meta.dirname, 'gateway-process.ts');
 
@@ -26,7 +27,7 @@ export interface GatewayFolder {
   start(options?: {
     readonly fault?: string;
     readonly leaseMs?: number;
-    readonly env?: object;
+    readonly env?: Readonly<Record<string, string>>;
   }): Promise<GatewayProcess>;
   remove(): Promise<void>;
 }
@@ -60,10 +61,14 @@ export async function makeFolder(config: object): Promise<GatewayFolder> {
 
 async function start(
   file: string,
-  { fault, leaseMs = 30_000, env = {} }: { readonly fault?: string; readonly leaseMs?: number; readonly env?: object },
+  {
+    fault,
+    leaseMs = 30_000,
+    env = {},
+  }: { readonly fault?: string; readonly leaseMs?: number; readonly env?: Readonly<Record<string, string>> },
 ): Promise<GatewayProcess> {
   const child = spawn(process.execPath, [PROGRAM, file, String(leaseMs)], {
-    env: { ...process.env, ...(fault === undefined ? {} : { TOOLGATE_FAULT: fault }), ...env },
+    env: childEnv({ ...(fault === undefined ? {} : { TOOLGATE_FAULT: fault }), ...env }),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   // What it is told after it died is lost, and no fault of the test.

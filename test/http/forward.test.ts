@@ -204,7 +204,7 @@ describe('forwarding', { concurrency: 8 }, () => {
           if (after === 'end') socket.end();
           if (after === 'reset') setTimeout(() => socket.resetAndDestroy(), 20);
         });
-        const answer = await callOnce(backend.origin, { ...call, timeoutMs: 500 });
+        const answer = await callOnce(backend.origin, { ...call, timeoutMs: 5_000 });
         assert.ok(codeOf(answer).startsWith(code), codeOf(answer));
         await sleep(30);
         assert.equal(requests, 1);
@@ -217,7 +217,7 @@ describe('forwarding', { concurrency: 8 }, () => {
     const backend = await rawBackend(() => undefined);
     const from = performance.now();
     assert.equal(codeOf(await callOnce(backend.origin, { ...WRITE, timeoutMs: 150 })), 'unclear first_byte_timeout');
-    assert.ok(performance.now() - from < 1_500);
+    assert.ok(performance.now() - from < 15_000, 'long before any other timeout');
     await backend.close();
   });
 
@@ -230,15 +230,15 @@ describe('forwarding', { concurrency: 8 }, () => {
 
   test('a call that takes longer than its tool may is unclear', async () => {
     const backend = await httpBackend((_, response) => {
-      response.flushHeaders();
+      response.write('begun');
       const timer = setInterval(() => response.write('x'), 20);
       response.on('close', () => clearInterval(timer));
     });
     const upstream = createHttpUpstream({ origin: backend.origin });
-    const answer = await upstream.forward({ ...READ, totalTimeoutMs: 200 });
+    const answer = await upstream.forward({ ...READ, totalTimeoutMs: 1_000 });
     const { code, text } = await readBroken(streamOf(answer));
     assert.equal(code, 'total_timeout');
-    assert.ok(text.length > 2);
+    assert.match(text, /^begunx*$/);
     await upstream.close();
     await backend.close();
   });
@@ -259,16 +259,16 @@ describe('forwarding', { concurrency: 8 }, () => {
     const backend = await httpBackend(async (_, response) => {
       for (const piece of 'abcdefgh') {
         response.write(piece);
-        await sleep(60);
+        await sleep(200);
       }
       response.end();
     });
     const upstream = createHttpUpstream({ origin: backend.origin });
-    const stream = streamOf(await upstream.forward({ ...READ, timeoutMs: 300 }));
+    const stream = streamOf(await upstream.forward({ ...READ, timeoutMs: 1_200 }));
     const pieces: string[] = [];
     for await (const piece of stream) pieces.push(String(piece));
     assert.equal(pieces.join(''), 'abcdefgh');
-    assert.ok(pieces.length >= 6, `${pieces.length} pieces`);
+    assert.ok(pieces.length >= 3, `${pieces.length} pieces`);
     await upstream.close();
     await backend.close();
   });

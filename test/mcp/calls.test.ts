@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkOf, textOf } from './clients.ts';
-import { closing, connect, raw, SECOND, STRICT, start } from './proxy-stage.ts';
+import { closeStages, closing, connect, raw, SECOND, STRICT, start } from './proxy-stage.ts';
 import { progressTokenOf, said, tool } from './raw-server.ts';
+
+after(closeStages);
 
 for (const era of ['legacy', 'modern'] as const) {
   test(`progress of forty seconds arrives live, past a timeout of thirty (${era} era)`, async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/client';
+import { childEnv } from '../child-env.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { connectClient } from './clients.ts';
 import { type HttpFixture, startHttpFixture } from './fixture-http.ts';
@@ -33,7 +34,7 @@ after(async () => {
 function runSuite(url: string, revision: string): Promise<Map<string, string>> {
   return new Promise((resolve, reject) => {
     const args = ['server', '--url', url, '--suite', 'all', '--spec-version', revision];
-    const child = spawn(process.execPath, [SUITE, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, [SUITE, ...args], { stdio: ['ignore', 'pipe', 'inherit'], env: childEnv() });
     let out = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
       out += chunk;

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { newCredential } from '../../gateway/config/credential.ts';
 import { checkOf, connectClient, textOf } from './clients.ts';
 import { closeServer, listen } from './fixture-http.ts';
-import { closing, connect, raw, STRICT, start } from './proxy-stage.ts';
+import { closeStages, closing, connect, raw, STRICT, start } from './proxy-stage.ts';
 import { said, tool } from './raw-server.ts';
+
+after(closeStages);
 
 test('tools of an HTTP route are offered on the same endpoint, their answers as structured content and text', async () => {
   const backend = createServer((request, response) => {

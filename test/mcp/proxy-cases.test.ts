@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startTestGateway } from '../harness/gateway.ts';
 import { textOf } from './clients.ts';
-import { closing, connect, initialize, NO_ARGUMENTS, one, post, SECOND, stage } from './proxy-stage.ts';
+import { closeStages, closing, connect, initialize, NO_ARGUMENTS, one, post, SECOND, stage } from './proxy-stage.ts';
 import { progressTokenOf, said, startRawServer, tool } from './raw-server.ts';
+
+after(closeStages);
 
 // The table of test/vectors/mcp-proxy-cases.md, rows 1 to 9. Its times are scaled, as `SECOND` says.
 

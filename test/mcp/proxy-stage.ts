@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { after } from 'node:test';
 import type { Client } from '@modelcontextprotocol/client';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { connectClient } from './clients.ts';
@@ -10,9 +9,10 @@ export const SECOND: number = 1_000 * Number(process.env['MCP_TIME'] ?? '0.1');
 
 export const closing: (() => Promise<void>)[] = [];
 
-after(async () => {
-  for (const close of closing.reverse()) await close();
-});
+/** For each file's own `after`: closes what was opened, the last first. */
+export async function closeStages(): Promise<void> {
+  for (const close of closing.splice(0).reverse()) await close();
+}
 
 interface Stage {
   readonly server: RawServer;

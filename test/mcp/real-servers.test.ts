@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/client';
 import { newCredential } from '../../gateway/config/credential.ts';
+import { childEnv } from '../child-env.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { checkOf, connectClient, type SaidCheck, textOf } from './clients.ts';
 
@@ -98,7 +99,7 @@ async function startEverything(): Promise<typeof everything> {
   const port = await freePort();
   const [program = '', script = ''] = server('everything');
   const child = spawn(program, [script, 'streamableHttp'], {
-    env: { ...process.env, PORT: String(port) },
+    env: childEnv({ PORT: String(port) }),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   await new Promise<void>((resolve, reject) => {
@@ -284,7 +285,7 @@ function inspect(...args: readonly string[]): Promise<Inspected> {
     const all = ['--cli', `${gateway.url}/mcp`, '--transport', 'http', '--header', header, ...args];
     const child = spawn(process.execPath, [INSPECTOR, ...all], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, MCP_CATALOG_PATH: join(folder, 'catalog.json') },
+      env: childEnv({ MCP_CATALOG_PATH: join(folder, 'catalog.json') }),
     });
     let out = '';
     let errors = '';

@@ -9,6 +9,7 @@ import {
 } from '../../policy/destinations/find-destinations.ts';
 import { isPlainEmail } from '../../policy/destinations/plain-email.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
+import { threadMs } from '../thread-time.ts';
 
 interface Row {
   readonly arguments: JsonObject;
@@ -124,9 +125,9 @@ test('text built to be slow is read in time linear in its length', () => {
     'é.',
   ]) {
     const text = seed.repeat(Math.floor(65_000 / seed.length));
-    const start = performance.now();
+    const start = threadMs();
     findDestinations({ a: text });
-    assert.ok(performance.now() - start < 2_000, seed);
+    assert.ok(threadMs() - start < 2_000, seed);
   }
 });
 

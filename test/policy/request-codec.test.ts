@@ -11,6 +11,7 @@ import { Router } from '../../policy/routing.ts';
 import { compileSchema } from '../../policy/schema/compile.ts';
 import { normalisePath } from '../../policy/target.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { threadMs } from '../thread-time.ts';
 
 function read(
   operation: Operation,
@@ -261,8 +262,8 @@ test('a query or form of too many pairs is refused at once', () => {
     },
   };
   const text = Array.from({ length: 200_000 }, (_, i) => `k${i}=1`).join('&');
-  const start = performance.now();
+  const start = threadMs();
   assert.deepEqual(read(operation, '/post', {}, { kind: 'form', text }), ['maxValues ']);
   assert.deepEqual(read(operation, '/post', {}, { kind: 'form', text: 'a=1&a=2&b=3' }), ['style /a']);
-  assert.ok(performance.now() - start < 2_000);
+  assert.ok(threadMs() - start < 2_000);
 });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { type Routable, RoutingError } from '../../policy/route-template.ts';
 import { Router } from '../../policy/routing.ts';
 import { normalisePath } from '../../policy/target.ts';
+import { threadMs } from '../thread-time.ts';
 
 function operation(method: string, pathTemplate: string): Routable {
   return { name: `${method} ${pathTemplate}`, method, pathTemplate };
@@ -130,9 +131,9 @@ test('the cost of a match does not grow with the number of operations', () => {
     const path = normalisePath(`/v1/things${count - 1}/5/parts/6`);
     assert.ok(path.ok);
     const rounds = Array.from({ length: 5 }, () => {
-      const start = performance.now();
+      const start = threadMs();
       for (let i = 0; i < 20_000; i++) router.match('GET', path.segments);
-      return performance.now() - start;
+      return threadMs() - start;
     });
     return Math.min(...rounds);
   };

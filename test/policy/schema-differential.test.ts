@@ -4,6 +4,7 @@ import { registerSchema, unregisterSchema, validate } from '@hyperjump/json-sche
 import fc from 'fast-check';
 import { compileSchema } from '../../policy/schema/compile.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
+import { threadMs } from '../thread-time.ts';
 
 /**
  * Random schemas and instances against @hyperjump/json-schema, as they are and closed. The closing below is written
@@ -118,7 +119,7 @@ async function judge(schema: JsonValue, instances: readonly JsonValue[]): Promis
 }
 
 test('random schemas are judged as @hyperjump/json-schema judges them, open and closed', async () => {
-  const deadline = performance.now() + 4_000;
+  const deadline = threadMs() + 4_000;
   const sample = fc.tuple(
     schemaArbitrary,
     schemaArbitrary,
@@ -127,7 +128,7 @@ test('random schemas are judged as @hyperjump/json-schema judges them, open and 
   const differences: string[] = [];
   let [compared, accepted, schemas, stricter] = [0, 0, 0, 0];
   for (const [schema, shared, instances] of fc.sample(sample, { numRuns: 2_000, seed: 11 })) {
-    if (performance.now() > deadline) break;
+    if (threadMs() > deadline && schemas > 20 && accepted > 20) break;
     if (typeof schema === 'boolean') continue;
     const whole: JsonObject = { ...schema, $defs: { shared } };
     const compiled = compileSchema(whole);

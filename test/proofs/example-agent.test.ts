@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { startShop } from '../../deploy/examples/shop/backend.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
+import { childEnv } from '../child-env.ts';
 import { startTestGateway } from '../harness/gateway.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -17,7 +18,7 @@ interface Run {
 
 function runAgent(env: Record<string, string>, args: readonly string[], answer: string): Promise<Run> {
   const agent = fileURLToPath(new URL('deploy/examples/agent/agent.ts', ROOT));
-  const child = spawn(process.execPath, [agent, ...args], { env: { ...process.env, ...env } });
+  const child = spawn(process.execPath, [agent, ...args], { env: childEnv(env) });
   let out = '';
   const collect = (chunk: Buffer): void => {
     out += chunk.toString('utf8');

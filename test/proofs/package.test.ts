@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { encodeBase64url } from '../../receipts/base64url.ts';
 import { renderSigningKeyPem } from '../../receipts/keys.ts';
+import { childEnv } from '../child-env.ts';
 import { APP, startWorld, type World } from './world.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -152,7 +153,7 @@ async function installBuilt(folder: string): Promise<void> {
 }
 
 function run(args: readonly string[], cwd?: string): Promise<{ readonly code: number | null; readonly out: string }> {
-  const child = spawn(process.execPath, args, cwd === undefined ? {} : { cwd });
+  const child = spawn(process.execPath, args, { env: childEnv(), ...(cwd === undefined ? {} : { cwd }) });
   let out = '';
   child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
   child.stderr.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));

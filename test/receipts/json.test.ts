@@ -7,6 +7,7 @@ import { parseJson } from '../../receipts/json.ts';
 import { JsonFault, renderPointer } from '../../receipts/json-fault.ts';
 import { readStrictly } from '../../receipts/json-reader.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
+import { threadMs } from '../thread-time.ts';
 
 interface Case {
   readonly id: string;
@@ -181,7 +182,7 @@ test('texts made to be slow take linear time', () => {
     `[${'1 ,'.repeat(size / 3)}1]`,
     `{${Array.from({ length: size / 12 }, (_, i) => `"k${i}" :1`).join(',')}}`,
   ];
-  const started = performance.now();
+  const started = threadMs();
   for (const text of texts) verdict(() => parseJson(text));
-  assert.ok(performance.now() - started < 5_000);
+  assert.ok(threadMs() - started < 5_000);
 });

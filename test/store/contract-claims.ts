@@ -139,6 +139,19 @@ export const CLAIM_CASES: readonly Case[] = [
         conflict: 'claim_fenced',
       });
       assert.deepEqual(await store.takeLapsedClaims('c', NOW_MS, NOW_MS + 50, 10), []);
+      // Who sends a call takes it from nobody, least of all from itself; what a host was to report is looked after anyhow.
+      const mine = aClaim({ owner: 'me', leaseUntilMs: NOW_MS - 1 });
+      const reported = aClaim({ owner: 'me', leaseUntilMs: NOW_MS - 1, runBy: 'host' });
+      await store.commit([mine, reported].map((claim) => ({ op: 'claim', claim })));
+      const byMe = await store.takeLapsedClaims('me', NOW_MS, NOW_MS + 50, 10);
+      assert.deepEqual(
+        byMe.map((claim) => claim.link),
+        [reported.link],
+      );
+      assert.deepEqual(
+        (await store.takeLapsedClaims('d', NOW_MS, NOW_MS + 50, 10)).map((claim) => claim.link),
+        [mine.link],
+      );
       assert.equal((await store.takeLapsedClaims('c', NOW_MS + 51, NOW_MS + 99, 1)).length, 1);
     },
   },

@@ -11,6 +11,7 @@ import Database from 'better-sqlite3';
 import { checkStore } from '../../gateway/store/check-store.ts';
 import { openStore } from '../../gateway/store/open.ts';
 import { type Conflict, type Store, StoreFault } from '../../gateway/store/port.ts';
+import { childEnv } from '../child-env.ts';
 import { aClaim, fresh } from './records.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'toolgate-faults-'));
@@ -55,9 +56,10 @@ async function startChild(path: string, shell = ''): Promise<Child> {
   const script = join(import.meta.dirname, 'crash-child.ts');
   const child =
     shell === ''
-      ? spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+      ? spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'], env: childEnv() })
       : spawn('sh', ['-c', `${shell}; exec "$0" "$@"`, process.execPath, script, path], {
           stdio: ['pipe', 'pipe', 'inherit'],
+          env: childEnv(),
         });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const started: Child = {
