@@ -5,6 +5,7 @@ import { forward } from './enforce/forward.ts';
 import { storeUnavailable } from './enforce/problems.ts';
 import { type ReadCall, readCall } from './enforce/read-call.ts';
 import { answerRepeat } from './enforce/repeat.ts';
+import { decideAtHand } from './enforce/ride-along.ts';
 import { readWithoutStore } from './enforce/without-store.ts';
 import type { EnforceAnswer, EnforceRequest, Problem } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
@@ -19,10 +20,11 @@ export async function enforce(gateway: Gateway, request: EnforceRequest): Promis
   let read: ReadCall | undefined;
   try {
     read = readCall(gateway.loaded, request);
-    const repeated = await answerRepeat(gateway, read);
+    const repeating = answerRepeat(gateway, read);
+    const repeated = repeating === undefined ? undefined : await repeating;
     if (repeated !== undefined) return repeated;
     if (request.byReceipt) return await proveByReceipt(gateway, read);
-    const decided = await decide(gateway, read);
+    const decided = decideAtHand(gateway, read) ?? (await decide(gateway, read));
     if (decided.kind === 'repeated') return decided.answer;
     if (decided.kind === 'problem') return decided;
     if (decided.kind === 'held') return { kind: 'decided', check: decided.check };

@@ -59,6 +59,13 @@ export interface CallRelay {
   readonly quiet?: true;
 }
 
+/** Tells of an end that comes from outside: what of an `AbortSignal` is heard of here. */
+export interface Ending {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once?: boolean }): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
 export interface EnforceRequest {
   readonly caller: Caller;
   readonly tool: string;
@@ -81,8 +88,8 @@ export interface EnforceRequest {
   readonly route?: string;
   /** The signed entry is handed out with the answer. */
   readonly wantEntry: boolean;
-  /** A signal that fires when the client goes away: ends a read, never a write. Asked for only where it is heeded. */
-  readonly gone?: () => AbortSignal;
+  /** Tells when the client goes away: ends a read, never a write. Asked for only where it is heeded. */
+  readonly gone?: () => Ending;
   /** Request headers that the route lets through, lower-case name and value in turn. */
   readonly passedHeaders: readonly string[];
   /** W3C trace context of the request, or a new one. */
@@ -201,7 +208,7 @@ export interface UpstreamCall {
   /** Something reads the answer: it is read whole, up to the largest answer that is kept. */
   readonly whole: boolean;
   /** Ends the call (a read whose client went away). */
-  readonly abort?: AbortSignal;
+  readonly abort?: Ending;
   readonly onSending?: () => Promise<void>;
   /** The MCP client that made the call. */
   readonly relay?: CallRelay;

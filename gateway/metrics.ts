@@ -1,8 +1,9 @@
-import { type Aggregator, Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type Aggregator, Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
 import { REASONS, type ReasonCode } from '../policy/reasons.ts';
 import type { Decision } from '../receipts/history.ts';
 import type { AuditLag } from './audit/options.ts';
 import type { CallOutcome } from './exchange.ts';
+import { QuickHistogram } from './quick-histogram.ts';
 import type { ClaimState, OpenCount, UndoState } from './store/port.ts';
 import { TallyTable } from './tally.ts';
 
@@ -41,9 +42,17 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #decisions = new TallyTable(['tool', 'decision', 'reason'], [DECISIONS, CODES]);
   readonly #outcomes = new TallyTable(['tool', 'outcome'], [OUTCOMES]);
-  readonly #check: Histogram;
-  readonly #store: Histogram;
-  readonly #upstream: Histogram;
+  readonly #check = new QuickHistogram('toolgate_check_seconds', 'Time that the check of a call took.', CHECK_BUCKETS);
+  readonly #store = new QuickHistogram(
+    'toolgate_store_seconds',
+    'Time that a commit of the store took.',
+    STORE_BUCKETS,
+  );
+  readonly #upstream = new QuickHistogram(
+    'toolgate_upstream_seconds',
+    'Time that a call waited for its upstream.',
+    UPSTREAM_BUCKETS,
+  );
   readonly #config: ConfigMetrics;
   readonly #problems: Counter<'problem'>;
   readonly #passed: Counter<'route' | 'path'>;
@@ -57,15 +66,8 @@ export class Metrics {
     collectDefaultMetrics({ register: this.#registry });
     this.#decisions.expose('toolgate_decisions_total', 'Calls decided, by tool, decision and reason.', registers);
     this.#outcomes.expose('toolgate_outcomes_total', 'Outcomes of calls that the gateway forwarded.', registers);
-    const histogram = (name: string, help: string, buckets: readonly number[]): Histogram =>
-      new Histogram({ name, help, buckets: [...buckets], registers });
-    this.#check = histogram('toolgate_check_seconds', 'Time that the check of a call took.', CHECK_BUCKETS);
-    this.#store = histogram('toolgate_store_seconds', 'Time that a commit of the store took.', STORE_BUCKETS);
-    this.#upstream = histogram(
-      'toolgate_upstream_seconds',
-      'Time that a call waited for its upstream.',
-      UPSTREAM_BUCKETS,
-    );
+    for (const histogram of [this.#check, this.#store, this.#upstream])
+      this.#registry.registerMetric(histogram as unknown as Metric);
     this.#ofAllWorkers = sources.ofAllWorkers;
     this.#problems = new Counter({
       name: 'toolgate_problems_total',

@@ -15,6 +15,13 @@ export interface Session {
   readonly headLink: Uint8Array;
   /** Not in the store yet: the commit that appends its first entry opens it. */
   readonly isNew: boolean;
+  /** Its key as one text: what it is looked up by. */
+  readonly name: string;
+}
+
+/** Where a session is in memory; the look-up finds this, so that a session that goes on need not be looked up again. */
+interface Seat {
+  session: Session;
 }
 
 /**
@@ -24,7 +31,7 @@ export interface Session {
 export class Sessions {
   readonly #store: Store;
   readonly #crypto: Crypto;
-  readonly #live: LRUCache<string, Session>;
+  readonly #live: LRUCache<string, Seat>;
   readonly #lines = new Map<string, Promise<unknown>>();
   readonly #behind = new Map<string, Behind>();
   readonly #later: (operations: readonly Operation[]) => void;
@@ -58,9 +65,10 @@ export class Sessions {
 
   /** The session of a key, from memory or the store; `undefined` where this caller has none of that name. */
   async find(key: SessionKey): Promise<Session | undefined> {
-    this.#flush(nameOf(key));
-    const live = this.#live.get(nameOf(key));
-    if (live !== undefined) return live;
+    const name = nameOf(key);
+    this.#flush(name);
+    const live = this.#live.get(name);
+    if (live !== undefined) return live.session;
     const record = await this.#store.findSession(key);
     return record === undefined ? undefined : this.keep(record);
   }
@@ -76,28 +84,49 @@ export class Sessions {
 
   /** As `find`, for a call that need not have the store up to date: entries that ride along stay in memory. */
   async findRiding(key: SessionKey): Promise<Session | undefined> {
-    return this.#behind.get(nameOf(key))?.session ?? this.#live.get(nameOf(key)) ?? this.find(key);
+    return this.#riding(nameOf(key)) ?? this.find(key);
+  }
+
+  /** The session of a key where it is in memory and nobody is in its line: whoever has it can go on with it at once. */
+  atHand(key: SessionKey): Session | undefined {
+    const name = nameOf(key);
+    return this.#lines.has(name) ? undefined : this.#riding(name);
+  }
+
+  /** As `atHand`, of a session that was at hand before. */
+  stillAtHand(name: string): Session | undefined {
+    return this.#lines.has(name) ? undefined : this.#riding(name);
+  }
+
+  #riding(name: string): Session | undefined {
+    return this.#live.get(name)?.session ?? this.#behind.get(name)?.session;
   }
 
   /** Takes an entry that nobody waits for: it goes to the store with others of its session, a moment later. */
-  ride(before: Session, record: SessionRecord, entry: StepRecord): void {
-    const session = this.keep({ ...record, version: before.record.version }, before);
-    const behind: Behind = this.#behind.get(nameOf(record)) ?? { session, entries: new Map(), reports: [] };
-    behind.entries.set(entry.step, entry);
-    this.#behind.set(nameOf(record), { ...behind, session });
-    this.#timer ??= setTimeout(() => this.flushAll(), BEHIND_MS).unref();
+  ride(before: Session, record: SessionRecord, entry: StepRecord, link: Uint8Array): void {
+    const session = this.#seat({ ...before, record: { ...record, version: before.record.version }, headLink: link });
+    this.#behindOf(session).entries.push(entry);
   }
 
   /** What became of an entry that rode along. */
-  rideReport(session: Session, record: SessionRecord, report: StepOutcome): void {
-    const name = nameOf(record);
-    const kept = this.keep({ ...record, version: session.record.version }, session);
-    const behind: Behind = this.#behind.get(name) ?? { session: kept, entries: new Map(), reports: [] };
-    const entry = behind.entries.get(report.step);
-    if (entry === undefined) behind.reports.push({ op: 'report_step', sid: record.sid, seen: true, ...report });
-    else behind.entries.set(report.step, { ...entry, outcome: report.outcome, seen: true });
-    this.#behind.set(name, { ...behind, session: kept });
-    this.#timer ??= setTimeout(() => this.flushAll(), BEHIND_MS).unref();
+  rideReport(before: Session, record: SessionRecord, report: StepOutcome): void {
+    const session = this.#seat({ ...before, record: { ...record, version: before.record.version } });
+    const { entries, reports } = this.#behindOf(session);
+    const at = entries.findLastIndex(({ step }) => step === report.step);
+    const entry = entries[at];
+    if (entry === undefined) reports.push({ op: 'report_step', sid: record.sid, seen: true, ...report });
+    else entries[at] = { ...entry, outcome: report.outcome, seen: true };
+  }
+
+  /** What of a session is to go to the store, with the session as it now is. */
+  #behindOf(session: Session): Behind {
+    let behind = this.#behind.get(session.name);
+    if (behind === undefined) {
+      behind = { session, entries: [], reports: [] };
+      this.#behind.set(session.name, behind);
+      this.#timer ??= setTimeout(() => this.flushAll(), BEHIND_MS).unref();
+    } else behind.session = session;
+    return behind;
   }
 
   /** Sends to the store all that rides along. */
@@ -112,17 +141,22 @@ export class Sessions {
     if (behind === undefined) return;
     this.#behind.delete(name);
     const { record } = behind.session;
-    const entries = [...behind.entries.values()].map(
-      (entry) => ({ op: 'append_entry', sid: record.sid, entry }) as const,
-    );
-    this.#later([advance(record, record), ...entries, ...behind.reports]);
-    this.keep({ ...record, version: record.version + 1 }, behind.session);
+    const operations: Operation[] = [advance(record, record)];
+    for (const entry of behind.entries) operations.push({ op: 'append_entry', sid: record.sid, entry });
+    operations.push(...behind.reports);
+    this.#later(operations);
+    this.#seat({ ...behind.session, record: { ...record, version: record.version + 1 } });
   }
 
   /** Takes a row, new or changed, into memory. */
   keep(record: SessionRecord, before?: Session): Session {
-    const session = this.wake(record, false, before);
-    this.#live.set(nameOf(record), session);
+    return this.#seat(this.wake(record, false, before));
+  }
+
+  #seat(session: Session): Session {
+    const seat = this.#live.get(session.name);
+    if (seat === undefined) this.#live.set(session.name, { session });
+    else seat.session = session;
     return session;
   }
 
@@ -130,18 +164,20 @@ export class Sessions {
   wake(record: SessionRecord, isNew: boolean, before?: Session): Session {
     const nonce = before?.nonce ?? bytes(record.nonce, 16);
     const genesis = before?.genesis ?? genesisLink(this.#crypto, headerOf(record));
-    return { record, nonce, genesis, headLink: record.head ? bytes(record.head.link, 32) : genesis, isNew };
+    const headLink = record.head ? bytes(record.head.link, 32) : genesis;
+    return { record, nonce, genesis, headLink, isNew, name: before?.name ?? nameOf(record) };
   }
 
   /** Forgets a copy that turned out to be stale. */
   forget(key: SessionKey): void {
-    this.#flush(nameOf(key));
-    this.#live.delete(nameOf(key));
+    const name = nameOf(key);
+    this.#flush(name);
+    this.#live.delete(name);
   }
 
   /** Forgets the copies of a caller: after a commit of which nobody can tell. */
   forgetOf(caller: string): void {
-    for (const [name, session] of this.#live.entries()) {
+    for (const [name, { session }] of this.#live.entries()) {
       if (session.record.caller !== caller) continue;
       this.#flush(name);
       this.#live.delete(name);
@@ -160,8 +196,8 @@ const BEHIND_MS = 20;
 
 /** What of a session is in memory alone. */
 interface Behind {
-  readonly session: Session;
-  readonly entries: Map<number, StepRecord>;
+  session: Session;
+  readonly entries: StepRecord[];
   readonly reports: Operation[];
 }
 

@@ -3,26 +3,37 @@
  * would wait for, and its call is one of these all the same.
  */
 export class UnderWay {
-  readonly #open = new Set<Promise<unknown>>();
+  #count = 0;
+  #whenNone: (() => void) | undefined;
+
+  begin(): void {
+    this.#count += 1;
+  }
+
+  end(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#whenNone?.();
+  }
 
   /** Counts `work` as under way until it ends, however it ends. */
   track<T>(work: Promise<T>): Promise<T> {
-    this.#open.add(work);
-    const end = (): boolean => this.#open.delete(work);
+    this.begin();
+    const end = (): void => this.end();
     work.then(end, end);
     return work;
   }
 
   /** Resolves when nothing is under way, at the latest after `graceMs`, with how many calls were left behind. */
   async idle(graceMs: number): Promise<number> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const grace = setTimeout(resolve, graceMs);
-    const ended = promise.then(() => 'late' as const);
-    while (this.#open.size > 0) {
-      const first = await Promise.race([ended, Promise.allSettled([...this.#open])]);
-      if (first === 'late') break;
-    }
-    clearTimeout(grace);
-    return this.#open.size;
+    if (this.#count === 0) return 0;
+    await new Promise<void>((resolve) => {
+      const grace = setTimeout(resolve, graceMs);
+      this.#whenNone = () => {
+        clearTimeout(grace);
+        resolve();
+      };
+    });
+    this.#whenNone = undefined;
+    return this.#count;
   }
 }

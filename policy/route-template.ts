@@ -36,10 +36,23 @@ export function templateParameters(operation: Routable): string[] {
 
 /** Fills a template with raw texts. The parameters must all be given; literals are encoded as in a path. */
 export function fillTemplate(operation: Routable, raw: ReadonlyMap<string, string>): string {
-  const segments = parseTemplate(operation).map(({ parts }) =>
-    parts.map((part) => ('parameter' in part ? (raw.get(part.parameter) ?? '') : part.literal)).join(''),
-  );
-  return `/${segments.join('/')}`;
+  let path = '';
+  for (const { parts } of parsedTemplate(operation)) {
+    path += '/';
+    for (const part of parts) path += 'parameter' in part ? (raw.get(part.parameter) ?? '') : part.literal;
+  }
+  return path;
+}
+
+const PARSED = new WeakMap<Routable, readonly Segment[]>();
+
+/** The segments of a template, cut once for each operation. */
+function parsedTemplate(operation: Routable): readonly Segment[] {
+  const known = PARSED.get(operation);
+  if (known !== undefined) return known;
+  const segments = parseTemplate(operation);
+  PARSED.set(operation, segments);
+  return segments;
 }
 
 /** Cuts a template into segments. Throws `RoutingError` for a broken one. */

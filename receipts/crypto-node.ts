@@ -8,6 +8,7 @@ import { checkPublicKey, renderPublicKeyPem, renderSigningKeyPem } from './keys.
  */
 export const nodeCrypto: Crypto = {
   sha256: (data) => hash('sha256', data, 'buffer'),
+  sha256Text: (data) => hash('sha256', data, 'base64url'),
   publicKey(bytes): PublicKey {
     checkPublicKey(bytes);
     const key = createPublicKey(renderPublicKeyPem(bytes));

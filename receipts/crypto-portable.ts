@@ -1,5 +1,6 @@
 import { etc, getPublicKey, hashes, Point, sign } from '@noble/ed25519';
 import { sha256, sha512 } from '@noble/hashes/sha2.js';
+import { encodeBase64url } from './base64url.ts';
 import type { Crypto, PublicKey, SigningKey } from './crypto.ts';
 import { checkPublicKey, KeyFault } from './keys.ts';
 
@@ -9,6 +10,7 @@ hashes.sha512 = sha512;
 /** Cryptography for any runtime (browsers, workers): plain TypeScript, no WebCrypto, synchronous. */
 export const portableCrypto: Crypto = {
   sha256: (data) => sha256(data),
+  sha256Text: (data) => encodeBase64url(sha256(data)),
   publicKey(bytes): PublicKey {
     checkPublicKey(bytes);
     const own = bytes.slice();

@@ -5,6 +5,8 @@
 export interface Crypto {
   /** Bytes in, their 32-byte SHA-256 (FIPS 180-4) out. */
   sha256(data: Uint8Array): Uint8Array;
+  /** The same in base64url without padding. */
+  sha256Text(data: Uint8Array): string;
   /** A 32-byte Ed25519 public key in, the key ready to verify out. Throws `KeyFault` for a key that must not be trusted. */
   publicKey(bytes: Uint8Array): PublicKey;
   /** A 32-byte Ed25519 private key (the seed of RFC 8032 section 5.1.5) in, the key ready to sign out. Throws `KeyFault`. */

@@ -1,4 +1,3 @@
-import { encodeBase64url } from './base64url.ts';
 import { type CanonicalJson, canonicalize, quoteJson } from './canonical.ts';
 import type { Crypto } from './crypto.ts';
 import type { JsonValue } from './json-value.ts';
@@ -36,6 +35,14 @@ export function hashParts(crypto: Crypto, domain: Domain, ...parts: readonly (Ui
   return digest;
 }
 
+/** As `hashParts`, in base64url. */
+function hashText(crypto: Crypto, domain: Domain, ...parts: readonly (Uint8Array | string)[]): string {
+  const length = layOut(domain, parts);
+  const digest = crypto.sha256Text(scratch.subarray(0, length));
+  trimScratch();
+  return digest;
+}
+
 /** The bytes that a signature of this domain is over: the ASCII domain, one zero byte, the part. */
 export function signedBytes(domain: Domain, part: Uint8Array): Uint8Array {
   return scratch.slice(0, layOut(domain, [part]));
@@ -65,22 +72,22 @@ function trimScratch(): void {
 
 /** The `arguments` digest of an entry: the history's 16-byte nonce and the call's canonical arguments in, base64url out. */
 export function argumentsDigest(crypto: Crypto, nonce: Uint8Array, args: CanonicalJson): string {
-  return encodeBase64url(hashParts(crypto, 'qls-arguments/1', nonce, args));
+  return hashText(crypto, 'qls-arguments/1', nonce, args);
 }
 
 /** The `origins` digest of an entry: what the caller said of where its arguments came from; `{}` where it said nothing. */
 export function originsDigest(crypto: Crypto, nonce: Uint8Array, origins: CanonicalJson): string {
-  return encodeBase64url(hashParts(crypto, 'qls-origins/1', nonce, origins));
+  return hashText(crypto, 'qls-origins/1', nonce, origins);
 }
 
 /** The `result` digest of an answer that is JSON under the strict profile. */
 export function resultDigest(crypto: Crypto, nonce: Uint8Array, result: CanonicalJson): string {
-  return encodeBase64url(hashParts(crypto, 'qls-result/1', nonce, result));
+  return hashText(crypto, 'qls-result/1', nonce, result);
 }
 
 /** The `result` digest of any other answer: its bytes as they came. */
 export function resultBytesDigest(crypto: Crypto, nonce: Uint8Array, bytes: Uint8Array): string {
-  return encodeBase64url(hashParts(crypto, 'qls-result-bytes/1', nonce, bytes));
+  return hashText(crypto, 'qls-result-bytes/1', nonce, bytes);
 }
 
 /** What a person was shown of a call that was held for them. */
@@ -96,15 +103,15 @@ export interface Shown {
 export function shownDigest(crypto: Crypto, nonce: Uint8Array, shown: Shown): string {
   const { tool, agent, origins, reasons } = shown;
   const text = canonicalize({ tool, agent, arguments: shown.arguments, origins, reasons });
-  return encodeBase64url(hashParts(crypto, 'qls-shown/1', nonce, text));
+  return hashText(crypto, 'qls-shown/1', nonce, text);
 }
 
 /** The `policy` digest: of everything that decides or shapes what is sent, as it was loaded. The same on every replica. */
 export function policyDigest(crypto: Crypto, loaded: CanonicalJson): string {
-  return encodeBase64url(hashParts(crypto, 'qls-policy/1', loaded));
+  return hashText(crypto, 'qls-policy/1', loaded);
 }
 
 /** The fingerprint that one idempotency key must keep: of the tool's full name and the call's canonical arguments. */
 export function callFingerprint(crypto: Crypto, tool: string, args: CanonicalJson): string {
-  return encodeBase64url(hashParts(crypto, 'qls-call/1', `[${quoteJson(tool)},${args}]`));
+  return hashText(crypto, 'qls-call/1', `[${quoteJson(tool)},${args}]`);
 }

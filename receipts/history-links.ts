@@ -28,7 +28,18 @@ export function entryLink(
   prevReport: Report,
   body: EntryBody,
 ): Uint8Array {
-  return hashParts(crypto, 'qls-history/1 link', genesis, prev, writeReport(prevReport), writeBody(body));
+  return linkOf(crypto, genesis, prev, prevReport, writeBody(body));
+}
+
+/** As `entryLink`, of a body that `writeBody` has written. */
+export function linkOf(
+  crypto: Crypto,
+  genesis: Uint8Array,
+  prev: Uint8Array,
+  prevReport: Report,
+  body: string,
+): Uint8Array {
+  return hashParts(crypto, 'qls-history/1 link', genesis, prev, writeReport(prevReport), body);
 }
 
 /** An entry's link in, its token out: the signature over `qls-history/1 token`, a zero byte and the link, in base64url. */
@@ -61,7 +72,7 @@ function writeReport(report: Report): string {
  * The canonical text of an entry's body, its members written in their sorted order at once: four times as fast as
  * sorting them for each of ten thousand entries. A test holds it to what `canonicalize` gives.
  */
-function writeBody(body: EntryBody): string {
+export function writeBody(body: EntryBody): string {
   const { reports, run, undoes } = body;
   return `{"agent":${quoteJson(body.agent)},"arguments":"${body.arguments}","at":${body.at},"decision":"${body.decision}","labels":${writeTexts(body.labels)},"origins":"${body.origins}","policy":${quoteJson(body.policy)},"reasons":${writeTexts(body.reasons)}${reports === undefined ? '' : `,"reports":${canonicalize(reports)}`}${run === undefined ? '' : `,"run":${quoteJson(run)}`},"step":${body.step},"tool":${quoteJson(body.tool)}${undoes === undefined ? '' : `,"undoes":${undoes}`}}`;
 }

@@ -105,7 +105,7 @@ async function readRequest(
     purpose,
     via: 'api',
     wantEntry: true,
-    gone: () => env.exchange.gone,
+    gone: () => env.exchange.departure,
     passedHeaders: [],
     ...readTraceparent(env.exchange),
   };

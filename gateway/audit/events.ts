@@ -229,3 +229,54 @@ export const EVENT_MEMBERS: Readonly<Record<EventMember, 'text' | 'number' | 'fl
   waived: 'texts',
   why: 'text',
 };
+
+const NAMES: Readonly<Record<keyof CallNames, true>> = {
+  route: true,
+  tool: true,
+  agent: true,
+  caller: true,
+  session: true,
+  step: true,
+  run: true,
+  undoes: true,
+};
+
+/**
+ * Which members the lines of every call can have, so that nothing else is looked for in them. The tables are exhaustive,
+ * as the one above.
+ */
+export const MEMBERS_OF_CALLS: {
+  readonly decision: Readonly<Record<keyof DecisionEvent, true>>;
+  readonly outcome: Readonly<Record<keyof OutcomeEvent, true>>;
+} = {
+  decision: {
+    ...NAMES,
+    event: true,
+    via: true,
+    decision: true,
+    reasons: true,
+    policy: true,
+    latency: true,
+    waived: true,
+    confirmation: true,
+    issuer: true,
+    resend: true,
+    replayed: true,
+    pointer: true,
+    arguments: true,
+    values: true,
+  },
+  outcome: {
+    ...NAMES,
+    event: true,
+    outcome: true,
+    by: true,
+    latency: true,
+    upstream_status: true,
+    held_back: true,
+    why: true,
+    approver: true,
+    result: true,
+    values: true,
+  },
+};

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { canonicalize, quoteJson } from '../../receipts/canonical.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
-import { type AuditEvent, EVENT_MEMBERS, type EventMember, type Latency } from './events.ts';
+import { type AuditEvent, EVENT_MEMBERS, type EventMember, type Latency, MEMBERS_OF_CALLS } from './events.ts';
 
 /**
  * A line of the log is one JSON object in RFC 8785 canonical form. `seq` counts the lines of the chain from 0, over all
@@ -98,18 +98,39 @@ interface MemberRow {
 const MEMBER_ROWS: readonly MemberRow[] = [...Object.entries(EVENT_MEMBERS), ['n', 'number'], ['time', 'text']]
   .map(([name, kind]) => ({ name, label: `"${name}":`, write: WRITERS[kind as keyof typeof WRITERS] }) as MemberRow)
   .sort((a, b) => (a.name < b.name ? -1 : 1));
-const BEFORE_PREV = MEMBER_ROWS.filter((row) => row.name < 'prev');
-const BEFORE_SEQ = MEMBER_ROWS.filter((row) => row.name > 'prev' && row.name < 'seq');
-const AFTER_SEQ = MEMBER_ROWS.filter((row) => row.name > 'seq');
+
+/** The rows of a line, cut where `prev` and `seq` go. */
+interface Rows {
+  readonly beforePrev: readonly MemberRow[];
+  readonly beforeSeq: readonly MemberRow[];
+  readonly afterSeq: readonly MemberRow[];
+}
+
+function rowsOf(members?: Readonly<Record<string, true>>): Rows {
+  const own = MEMBER_ROWS.filter(
+    ({ name }) => members === undefined || name === 'n' || name === 'time' || Object.hasOwn(members, name),
+  );
+  return {
+    beforePrev: own.filter(({ name }) => name < 'prev'),
+    beforeSeq: own.filter(({ name }) => name > 'prev' && name < 'seq'),
+    afterSeq: own.filter(({ name }) => name > 'seq'),
+  };
+}
+
+const ALL_ROWS = rowsOf();
+const DECISION_ROWS = rowsOf(MEMBERS_OF_CALLS.decision);
+const OUTCOME_ROWS = rowsOf(MEMBERS_OF_CALLS.outcome);
 
 type Members = Readonly<Partial<Record<MemberRow['name'], unknown>>>;
 
 /** An event in, its draft out. `time` is RFC 3339 in UTC; `n` is there where the store keeps the draft too. */
 export function draftEvent(event: AuditEvent, time: string, values: boolean, n?: number): Draft {
   const members: Members = event;
-  const head = writeRows(BEFORE_PREV, members, time, values, n);
-  const middle = writeRows(BEFORE_SEQ, members, time, values, n);
-  const tail = writeRows(AFTER_SEQ, members, time, values, n);
+  const { event: kind } = event;
+  const rows = kind === 'decision' ? DECISION_ROWS : kind === 'outcome' ? OUTCOME_ROWS : ALL_ROWS;
+  const head = writeRows(rows.beforePrev, members, time, values, n);
+  const middle = writeRows(rows.beforeSeq, members, time, values, n);
+  const tail = writeRows(rows.afterSeq, members, time, values, n);
   // `event` stands in the first part and `time` in the last, so neither is ever empty.
   return {
     line: `{${head}${middle}${tail.slice(0, -1)}}`,

@@ -241,7 +241,6 @@ async function claimIt(
     answers: admission.answers,
     ...(claim === undefined ? {} : { claim }),
     ...(before === undefined && !resend ? {} : { again: true }),
-    unwaited: false,
     line,
   };
 }

@@ -35,8 +35,8 @@ export interface Allowed {
   readonly answers?: readonly ToolAnswer[];
   /** Absent for a read that needs none. */
   readonly claim?: ClaimRecord;
-  /** The entry is in memory and rides in the store's next group; nothing waited for it. */
-  readonly unwaited: boolean;
+  /** The entry is in memory and rides in the store's next group, nothing waited for it: the name of its session there. */
+  readonly rides?: string;
   /** The call was claimed before: its step may have been reported on since. */
   readonly again?: true;
   /** The decision's line, not yet in the log: nothing is sent before it is. Absent for what is sent again. */

@@ -3,13 +3,14 @@ import { appendToView, reportToView, type SessionView } from '../../policy/sessi
 import type { Verdict } from '../../policy/verdict.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
+import type { Crypto } from '../../receipts/crypto.ts';
 import type { EntryBody, LateReport } from '../../receipts/history.ts';
-import { entryLink } from '../../receipts/history-links.ts';
+import { linkOf, writeBody } from '../../receipts/history-links.ts';
 import { MAX_TOOL_LENGTH } from '../../receipts/history-parse.ts';
 import type { Gateway } from '../gateway.ts';
 import { newestLate } from '../late-reports.ts';
 import { NO_EFFECTS } from '../runs/outcome-effects.ts';
-import type { Operation, SessionRecord } from '../store/port.ts';
+import type { Operation, SessionRecord, StepRecord } from '../store/port.ts';
 import type { OpenedSession } from './choose-session.ts';
 import type { ReadCall } from './read-call.ts';
 import { reportedMoves } from './settle.ts';
@@ -21,6 +22,8 @@ export type InSession = Extract<OpenedSession, { kind: 'session' }>;
 /** An entry that is about to be stored, and what storing it does to its session. */
 export interface Appended {
   readonly body: EntryBody;
+  /** The body in canonical form. */
+  readonly bodyText: string;
   readonly link: Uint8Array;
   readonly linkText: string;
   /** The session's row after the commit. */
@@ -53,14 +56,17 @@ export function viewOf(gateway: Gateway, opened: InSession): SessionView {
   );
 }
 
+/** An entry that is about to be stored, without what storing it takes. */
+export type NextEntry = Omit<Appended, 'operations'>;
+
 /** Makes the entry of a verdict, as the next of its session (docs/formats.md). */
-export function appendEntry(
-  gateway: Gateway,
+export function nextEntry(
   read: ReadCall,
   opened: InSession,
   snapshot: Snapshot,
   verdict: Verdict,
-): Appended {
+  crypto: Crypto,
+): NextEntry {
   const { session, prevReport } = opened;
   const before = session.record;
   const step = before.head === undefined ? 0 : before.head.step + 1;
@@ -82,7 +88,8 @@ export function appendEntry(
     ...(undoes === undefined ? {} : { undoes }),
     ...(reports.length === 0 ? {} : { reports }),
   };
-  const link = entryLink(gateway.crypto, session.genesis, session.headLink, prevReport, body);
+  const bodyText = writeBody(body);
+  const link = linkOf(crypto, session.genesis, session.headLink, prevReport, bodyText);
   const linkText = encodeBase64url(link);
   const appendedEntry = {
     step,
@@ -101,18 +108,37 @@ export function appendEntry(
     version: session.isNew ? before.version : before.version + 1,
     usedAtMs: at,
   };
-  const operations = [...operationsOf(read, opened, verdict, body, linkText, record), ...endedBy(gateway, opened)];
-  return { body, link, linkText, record, operations };
+  return { body, bodyText, link, linkText, record };
 }
 
-function operationsOf(
+/** Makes the entry of a verdict with all that storing it takes. */
+export function appendEntry(
+  gateway: Gateway,
   read: ReadCall,
   opened: InSession,
+  snapshot: Snapshot,
   verdict: Verdict,
-  body: EntryBody,
-  link: string,
-  record: SessionRecord,
-): readonly Operation[] {
+): Appended {
+  const next = nextEntry(read, opened, snapshot, verdict, gateway.crypto);
+  return { ...next, operations: [...operationsOf(read, opened, verdict, next), ...endedBy(gateway, opened)] };
+}
+
+/** The entry as the store keeps it. */
+export function storedEntry(next: NextEntry, forwarded: boolean, undoArguments?: string): StepRecord {
+  return {
+    step: next.body.step,
+    link: next.linkText,
+    body: next.bodyText,
+    seen: false,
+    forwarded,
+    undoAllowed: false,
+    reportFrozen: false,
+    ...(undoArguments === undefined ? {} : { undoArguments }),
+  };
+}
+
+function operationsOf(read: ReadCall, opened: InSession, verdict: Verdict, next: NextEntry): readonly Operation[] {
+  const { record } = next;
   const { loaded, request } = read;
   const { session, adopted } = opened;
   const { sid } = record;
@@ -129,20 +155,7 @@ function operationsOf(
   if (adopted !== undefined) operations.push(...adoptedOperations(opened, sid, adopted));
   const forwards = verdict.decision === 'allow' && request.purpose === 'forward';
   const undoArguments = verdict.decision === 'allow' ? boundByArguments(read, verdict) : undefined;
-  operations.push({
-    op: 'append_entry',
-    sid,
-    entry: {
-      step: body.step,
-      link,
-      body: canonicalize(body),
-      seen: false,
-      forwarded: forwards,
-      undoAllowed: false,
-      reportFrozen: false,
-      ...(undoArguments === undefined ? {} : { undoArguments }),
-    },
-  });
+  operations.push({ op: 'append_entry', sid, entry: storedEntry(next, forwards, undoArguments) });
   if (verdict.decision === 'allow' && read.call.undoes !== undefined) {
     operations.push({ op: 'mark_undo', sid, step: read.call.undoes, undoAllowed: true });
   }

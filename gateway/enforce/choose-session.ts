@@ -152,6 +152,22 @@ export async function openSession(gateway: Gateway, read: ReadCall, choice: Sess
 }
 
 /**
+ * The session that a call goes on in, where that is known without waiting: a held one in memory with nobody in its line,
+ * for a call that need not have the store up to date. What `openSession` would find of it.
+ */
+export function sessionAtHand(
+  gateway: Gateway,
+  read: ReadCall,
+  { key, mode, fresh, fault }: SessionChoice,
+): Extract<OpenedSession, { kind: 'session' }> | undefined {
+  if (fresh || mode !== 'held' || fault !== undefined) return undefined;
+  const session = gateway.sessions.atHand(key);
+  if (session === undefined || session.record.mode !== 'held' || session.record.frozen !== undefined) return undefined;
+  const prevReport = reportOf(session.record.headReport);
+  return { kind: 'session', session, prevReport, believed: read.request.caller.host };
+}
+
+/**
  * What a carried history is held against must be the store's own row: a copy that another replica has gone on from would
  * make an honest history a fork. A held one is held to its version by the commit.
  */

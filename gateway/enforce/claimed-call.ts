@@ -27,7 +27,6 @@ export function claimedCall(
     tool,
     place: placeOfClaim(gateway, claim, session),
     claim,
-    unwaited: false,
     again: true,
   };
 }

@@ -1,7 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
 import { checkCall } from '../../policy/check.ts';
-import { reasonCode } from '../../policy/reasons.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import type { HistoryFault } from '../../receipts/history.ts';
 import { signLink } from '../../receipts/history-links.ts';
@@ -26,6 +25,7 @@ import { heedsOtherSessions, lineOfCaller, withOtherSessions } from './carried-m
 import { chooseSession, openSession, type SessionChoice } from './choose-session.ts';
 import { makeClaim } from './claims.ts';
 import { callDigest, makeConfirmation, renderConfirmation, toConfirmation } from './confirmations.ts';
+import { countDecision } from './count-decision.ts';
 import { failedBy, withFailure } from './failed-by-refusal.ts';
 import { placeOf } from './place.ts';
 import { RUN_FOREIGN, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
@@ -125,7 +125,7 @@ async function record(
 ): Promise<Decided | 'moved'> {
   const { snapshot, verdict } = judged;
   if (verdict.tool !== undefined && ridesAlong(gateway, read, opened, verdict)) {
-    count(gateway, verdict);
+    countDecision(gateway, verdict);
     gateway.metrics.checkTook(checkMs);
     return rideAlong(gateway, read, opened, snapshot, verdict, verdict.tool, checkMs);
   }
@@ -177,7 +177,7 @@ async function record(
   const result = await commitWith(gateway, read, { lines: [line, ...others], operations, inFlight });
   if (!result.ok) return problemOf(result);
   gateway.sessions.keep(appended.record, opened.session);
-  count(gateway, verdict);
+  countDecision(gateway, verdict);
   gateway.metrics.checkTook(checkMs);
   if (others.length > 0) gateway.undoWork.ring();
   for (const other of others) await gateway.audit.write(other);
@@ -197,7 +197,7 @@ async function record(
     return { kind: 'held', check };
   }
   const answers = snapshot.answers ?? [];
-  const allowed = { kind: 'allowed', read, tool, place, check, answers, unwaited: false, line } as const;
+  const allowed = { kind: 'allowed', read, tool, place, check, answers, line } as const;
   return claim === undefined ? allowed : { ...allowed, claim };
 }
 
@@ -269,7 +269,7 @@ async function answerForeign(
     session: choice.key.session,
     ...(read.request.route === undefined ? {} : { route: read.request.route }),
   });
-  count(gateway, verdict);
+  countDecision(gateway, verdict);
   return { kind: 'held', check: renderCheck(read, verdict, { session: choice.key.session, step: 0 }) };
 }
 
@@ -322,10 +322,6 @@ function namesOf(read: ReadCall, appended: Appended, verdict: Verdict): CallName
     ...(run === undefined ? {} : { run }),
     ...(undoes === undefined ? {} : { undoes }),
   };
-}
-
-function count(gateway: Gateway, { tool, decision, reasons }: Verdict): void {
-  gateway.metrics.decided(tool?.id, decision, reasonCode(reasons[0] ?? 'internal_error'));
 }
 
 /** A check that failed on an error of its own refuses, and the log says why. */

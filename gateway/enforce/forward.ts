@@ -9,21 +9,21 @@ import type { Allowed } from './allowed.ts';
 import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
 import { headerOf, outcomeOfAnswer } from './outcome-of.ts';
 import { quietRelay } from './quiet-relay.ts';
+import { settleAtHand } from './ride-along.ts';
 import { sendCall } from './send.ts';
 import { releaseClaim, settle } from './settle.ts';
 import type { Settled } from './settled.ts';
 
 /** Sends an allowed call once and stores what became of it. Its claim, begun in `gateway.flights`, is ended here. */
-export function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
-  return gateway.underWay.track(send(gateway, allowed));
-}
-
-async function send(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+export async function forward(gateway: Gateway, allowed: Allowed): Promise<EnforceAnswer> {
+  gateway.underWay.begin();
   try {
     return await sendAndSettle(gateway, allowed);
   } catch (error) {
     land(gateway, allowed);
     throw error;
+  } finally {
+    gateway.underWay.end();
   }
 }
 
@@ -36,7 +36,8 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
   const { read, tool, claim } = allowed;
   const upstream = read.loaded.upstreams.get(tool.server);
   if (upstream === undefined) throw new Error(`no upstream is loaded for the server of ${tool.id}`);
-  await writeDecision(gateway, allowed);
+  const writing = writeDecision(gateway, allowed);
+  if (writing !== undefined) await writing;
   if (claim !== undefined) faultPoint('after-claim');
   const startedAt = performance.now();
   const { passedHeaders, traceparent, gone, relay } = read.request;
@@ -72,7 +73,7 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
   }
   const { answer } = filtered;
   const heldBack = filtered.kind === 'filtered' ? filtered.heldBack : undefined;
-  const outcome = gateway.underWay.track(settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack));
+  const outcome = settleWhenKnown(gateway, allowed, answer, upstreamMs, heldBack);
   return {
     kind: 'forwarded',
     ...(allowed.check === undefined ? {} : { check: allowed.check }),
@@ -85,14 +86,13 @@ async function sendAndSettle(gateway: Gateway, allowed: Allowed): Promise<Enforc
 }
 
 /** The decision is in the log before anything is sent; where it cannot be, the claim is let go and nothing is sent. */
-async function writeDecision(gateway: Gateway, allowed: Allowed): Promise<void> {
-  if (allowed.line === undefined && allowed.logged === undefined) return;
-  try {
-    await (allowed.line === undefined ? allowed.logged : gateway.audit.write(allowed.line));
-  } catch (error) {
+function writeDecision(gateway: Gateway, allowed: Allowed): Promise<void> | undefined {
+  const { line, logged } = allowed;
+  const written = line === undefined ? logged : gateway.audit.write(line);
+  return written?.catch(async (error: unknown) => {
     await releaseClaim(gateway, allowed, 'audit_unavailable');
     throw error;
-  }
+  });
 }
 
 /** From here on a crash leaves the outcome unknown instead of the call unsent. Rejects where the store does not take it. */
@@ -106,18 +106,26 @@ async function markSending(gateway: Gateway, allowed: Allowed): Promise<void> {
   faultPoint('after-sending');
 }
 
-async function settleWhenKnown(
+function settleWhenKnown(
   gateway: Gateway,
   allowed: Allowed,
   answer: UpstreamAnswer,
   upstreamMs: number,
   heldBack: number | undefined,
 ): Promise<CallOutcome> {
-  const answered = await readOutcome(allowed, answer, upstreamMs);
-  // What the backend took on is not yet what it did, where the tool says how to find out.
-  const followed = answered.outcome === 'ran' && allowed.read.loaded.rules.followed.has(allowed.tool.id);
-  const read: Settled = followed ? { ...answered, outcome: 'outcome_unknown', why: 'followed' } : answered;
-  return settleOrTryOn(gateway, allowed, heldBack === undefined ? read : { ...read, heldBack });
+  const said = readOutcome(allowed, answer, upstreamMs);
+  const settled = (answered: Settled): Settled => {
+    // What the backend took on is not yet what it did, where the tool says how to find out.
+    const followed = answered.outcome === 'ran' && allowed.read.loaded.rules.followed.has(allowed.tool.id);
+    const read: Settled = followed ? { ...answered, outcome: 'outcome_unknown', why: 'followed' } : answered;
+    return heldBack === undefined ? read : { ...read, heldBack };
+  };
+  if (said instanceof Promise) {
+    return gateway.underWay.track(said.then((answered) => settleOrTryOn(gateway, allowed, settled(answered))));
+  }
+  const known = settled(said);
+  if (settleAtHand(gateway, allowed, known)) return Promise.resolve(known.outcome);
+  return gateway.underWay.track(settleOrTryOn(gateway, allowed, known));
 }
 
 /** Stores an outcome; where it cannot be stored now, nobody knows of it yet, and it is tried on. */
@@ -166,23 +174,27 @@ async function storeLater(gateway: Gateway, allowed: Allowed, settled: Settled):
   }
 }
 
-/** What an answer says of the call (docs/execution.md, "States of a call"). */
-async function readOutcome(allowed: Allowed, answer: UpstreamAnswer, upstreamMs: number): Promise<Settled> {
+/** What an answer says of the call (docs/execution.md, "States of a call"); a promise where it still streams. */
+function readOutcome(allowed: Allowed, answer: UpstreamAnswer, upstreamMs: number): Settled | Promise<Settled> {
   if (answer.kind === 'not_sent') return { outcome: 'failed', upstreamMs, why: answer.code };
   if (answer.kind === 'unclear') return { outcome: 'outcome_unknown', upstreamMs, why: answer.code };
   const { status, body, headers } = answer;
   const outcome = outcomeOfAnswer(allowed, answer);
-  const contentType = headerOf(headers, 'content-type');
   const upstreamStatus = status;
   if (body instanceof Uint8Array) {
+    // A read that rides along has no claim to keep its answer in.
+    if (allowed.rides !== undefined) return { outcome, upstreamMs, upstreamStatus };
+    const contentType = headerOf(headers, 'content-type');
     const kept = keepAnswer(allowed, status, contentType, body);
     const known = { outcome, body, upstreamMs, upstreamStatus, answer: kept };
     return contentType === undefined ? known : { ...known, contentType };
   }
-  const ended = await endOf(body);
   const answerKept: StoredAnswer = { kind: 'tombstone', status };
-  if (ended !== undefined) return { outcome: 'outcome_unknown', upstreamMs, upstreamStatus, why: ended };
-  return { outcome, upstreamMs, upstreamStatus, answer: answerKept };
+  return endOf(body).then((ended) =>
+    ended === undefined
+      ? { outcome, upstreamMs, upstreamStatus, answer: answerKept }
+      : { outcome: 'outcome_unknown', upstreamMs, upstreamStatus, why: ended },
+  );
 }
 
 function keepAnswer(allowed: Allowed, status: number, contentType: string | undefined, body: Uint8Array): StoredAnswer {

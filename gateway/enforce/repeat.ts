@@ -1,4 +1,5 @@
 import { runOf } from '../../policy/session.ts';
+import type { Tool } from '../../policy/tool.ts';
 import { callFingerprint } from '../../receipts/digest.ts';
 import type { EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
@@ -10,20 +11,29 @@ import { resendCall } from './resend.ts';
 
 /**
  * What a request gets that repeats an idempotency key: the first call's answer, or why there is none. One whose outcome is
- * unknown is sent again under its own claim where that is safe (and `sendsAgain`). `undefined` where the key is new. Stands after rows 1 and
+ * unknown is sent again under its own claim where that is safe (and `sendsAgain`). `undefined` where the key is new, at once where there is none. Stands after rows 1 and
  * 3 and before any decision, so that a repeat appends nothing and asks nobody.
  */
-export async function answerRepeat(
+export function answerRepeat(
   gateway: Gateway,
   read: ReadCall,
   sendsAgain = true,
-): Promise<EnforceAnswer | undefined> {
+): Promise<EnforceAnswer | undefined> | undefined {
   const { tool } = read;
   if (tool === undefined || read.request.purpose !== 'forward') return undefined;
   const scopeKey = scopeKeyOf(gateway, read);
   const missing =
     scopeKey === undefined && read.loaded.idempotencyRequired.has(tool.id) && read.request.via !== 'engine';
-  if (scopeKey === undefined && !missing) return undefined;
+  return scopeKey === undefined && !missing ? undefined : answerKeyed(gateway, read, tool, scopeKey, sendsAgain);
+}
+
+async function answerKeyed(
+  gateway: Gateway,
+  read: ReadCall,
+  tool: Tool,
+  scopeKey: string | undefined,
+  sendsAgain: boolean,
+): Promise<EnforceAnswer | undefined> {
   if (read.call.faults.length > 0 || tool.input.validate(read.call.arguments).length > 0) return undefined;
   if (scopeKey === undefined) return { kind: 'problem', problem: KEY_MISSING };
   const claim = await gateway.store.findClaim({ scopeKey });

@@ -1,16 +1,23 @@
+import { performance } from 'node:perf_hooks';
 import type { Snapshot } from '../../policy/call.ts';
+import { checkCall } from '../../policy/check.ts';
+import type { ToolAnswer } from '../../policy/conditions/condition.ts';
 import type { Tool } from '../../policy/tool.ts';
 import type { Verdict } from '../../policy/verdict.ts';
 import type { CallNames } from '../audit/events.ts';
 import type { Gateway } from '../gateway.ts';
 import { applyReports } from '../session-reports.ts';
-import type { StepRecord } from '../store/port.ts';
+import type { Session } from '../sessions.ts';
 import type { Allowed, Checked } from './allowed.ts';
 import { renderCheck } from './answer-check.ts';
-import { type Appended, appendEntry, type InSession } from './append.ts';
+import { type InSession, nextEntry, storedEntry } from './append.ts';
+import { heedsOtherSessions } from './carried-marks.ts';
+import { chooseSession, sessionAtHand } from './choose-session.ts';
+import { countDecision } from './count-decision.ts';
 import { placeOf } from './place.ts';
 import type { ReadCall } from './read-call.ts';
 import { outcomeEvent, type Settled } from './settled.ts';
+import { snapshotAtHand } from './snapshot.ts';
 
 /**
  * Whether a call may be such a read, before its session is looked at: with one process, a read that no rule counts, orders,
@@ -39,6 +46,24 @@ export function ridesAlong(gateway: Gateway, read: ReadCall, opened: InSession, 
   return plain && verdict.decision === 'allow' && mayRideAlong(gateway, read);
 }
 
+/**
+ * Decides such a read at once, where everything that its check reads is in memory and nobody is in its session's line.
+ * Undefined where that is not so, or where it is not plainly allowed: then the long way decides it.
+ */
+export function decideAtHand(gateway: Gateway, read: ReadCall): Checked | undefined {
+  if (!mayRideAlong(gateway, read) || heedsOtherSessions(read)) return undefined;
+  const startedAt = performance.now();
+  const opened = sessionAtHand(gateway, read, chooseSession(gateway, read));
+  const snapshot = opened === undefined ? undefined : snapshotAtHand(gateway, read, opened);
+  if (opened === undefined || snapshot === undefined) return undefined;
+  const verdict = checkCall(snapshot, read.call);
+  if (verdict.decision !== 'allow' || verdict.tool === undefined) return undefined;
+  const checkMs = performance.now() - startedAt;
+  countDecision(gateway, verdict);
+  gateway.metrics.checkTook(checkMs);
+  return rideAlong(gateway, read, opened, snapshot, verdict, verdict.tool, checkMs);
+}
+
 /** Appends the entry of such a read in memory; it goes to the store with others of its session, a moment later. */
 export function rideAlong(
   gateway: Gateway,
@@ -49,8 +74,8 @@ export function rideAlong(
   tool: Tool,
   checkMs: number,
 ): Checked {
-  const appended = appendEntry(gateway, read, opened, snapshot, verdict);
-  gateway.sessions.ride(opened.session, appended.record, entryOf(appended));
+  const appended = nextEntry(read, opened, snapshot, verdict, gateway.crypto);
+  gateway.sessions.ride(opened.session, appended.record, storedEntry(appended, true), appended.link);
   const { session } = appended.record;
   const { step } = appended.body;
   const logged = gateway.audit.append({
@@ -63,29 +88,41 @@ export function rideAlong(
     ...namesOf(read, tool, verdict, session, step),
   });
   const check = renderCheck(read, verdict, { session, step });
-  return { kind: 'allowed', read, tool, place: placeOf(appended), check, answers: [], unwaited: true, logged };
+  const rides = opened.session.name;
+  return { kind: 'allowed', read, tool, place: placeOf(appended), check, answers: NO_ANSWERS, rides, logged };
 }
 
-/** What became of such a read: in memory at once, and in the store with its entry. */
+const NO_ANSWERS: readonly ToolAnswer[] = [];
+
+/** What became of such a read, in memory at once, and in the store with its entry; false where somebody is in the line. */
+export function settleAtHand(gateway: Gateway, allowed: Allowed, settled: Settled): boolean {
+  const session = allowed.rides === undefined ? undefined : gateway.sessions.stillAtHand(allowed.rides);
+  if (session === undefined) return false;
+  report(gateway, session, allowed, settled);
+  return true;
+}
+
+/** As `settleAtHand`, behind whoever is in the line. */
 export function settleRide(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<void> {
-  const { place, tool } = allowed;
+  const { place } = allowed;
   return gateway.sessions.inLine(place.key, async () => {
     const session = await gateway.sessions.findRiding(place.key);
     if (session === undefined) throw new Error(`the session of a call that was sent is gone: ${place.key.session}`);
-    const { outcome } = settled;
-    const report = { step: place.step, tool, before: undefined, after: outcome, believed: true };
-    const { record } = applyReports(session, [report]);
-    gateway.sessions.rideReport(session, record, { step: place.step, outcome });
-    gateway.metrics.settled(tool.id, outcome);
-    gateway.audit
-      .append(outcomeEvent(allowed, settled))
-      .catch((error: unknown) => gateway.log.error({ err: error }, 'the outcome of a read is not logged'));
+    report(gateway, session, allowed, settled);
   });
 }
 
-function entryOf(appended: Appended): StepRecord {
-  for (const operation of appended.operations) if (operation.op === 'append_entry') return operation.entry;
-  throw new Error('an appended entry has no operation that stores it');
+function report(gateway: Gateway, session: Session, allowed: Allowed, settled: Settled): void {
+  const { place, tool } = allowed;
+  const { outcome } = settled;
+  const { record } = applyReports(session, [
+    { step: place.step, tool, before: undefined, after: outcome, believed: true },
+  ]);
+  gateway.sessions.rideReport(session, record, { step: place.step, outcome });
+  gateway.metrics.settled(tool.id, outcome);
+  gateway.audit
+    .append(outcomeEvent(allowed, settled))
+    .catch((error: unknown) => gateway.log.error({ err: error }, 'the outcome of a read is not logged'));
 }
 
 function namesOf(read: ReadCall, tool: Tool, verdict: Verdict, session: string, step: number): CallNames {

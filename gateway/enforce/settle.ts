@@ -26,7 +26,7 @@ const MAX_ATTEMPTS = 20;
  * `StoreFault` where the store is away. Resolves with whether it was stored: not where the claim is somebody else's.
  */
 export async function settle(gateway: Gateway, allowed: Allowed, settled: Settled): Promise<boolean> {
-  if (allowed.unwaited) {
+  if (allowed.rides !== undefined) {
     await settleRide(gateway, allowed, settled);
     return true;
   }

@@ -9,7 +9,8 @@ import type { Loaded } from '../loaded.ts';
 import { type Operation, type Store, StoreFault } from '../store/port.ts';
 import type { ReadCall } from './read-call.ts';
 
-const NOTHING_COUNTED: Usage = { counted: new Map() };
+/** What is counted of a tool that nothing limits. */
+export const NOTHING_COUNTED: Usage = { counted: new Map() };
 
 /**
  * What is counted of the tool's limits at `nowMs`, for the check; the periods are those of that moment. A store that

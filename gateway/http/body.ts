@@ -1,3 +1,4 @@
+import { isAscii } from 'node:buffer';
 import { parseJson } from '../../receipts/json.ts';
 import { JsonFault } from '../../receipts/json-fault.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
@@ -108,7 +109,8 @@ export function readJsonBody(
 function readJson(body: Body): { readonly value: JsonValue } | { readonly problem: Problem } {
   if ('problem' in body) return body;
   try {
-    return { value: parseJson(body.bytes) };
+    // Nearly every body is plain ASCII, of which each byte is its character: several times as fast as decoding UTF-8.
+    return { value: parseJson(isAscii(body.bytes) ? body.bytes.toString('latin1') : body.bytes) };
   } catch (error) {
     if (!(error instanceof JsonFault)) throw error;
     return { problem: fault('bad_json', `the body is refused: ${error.message}`, { pointer: error.pointer }) };

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Problem } from '../exchange.ts';
+import type { Ending, Problem } from '../exchange.ts';
 import { headerOf } from './headers.ts';
 import { fault, type RenderedAnswer, renderProblem } from './problems.ts';
 import type { Target } from './target.ts';
@@ -37,7 +37,7 @@ export class EdgeExchange {
   /** The client waits for `100 Continue` before it sends its body. */
   readonly awaitsContinue: boolean;
   readonly #context: EdgeContext;
-  #gone: AbortController | undefined;
+  #departure: Departure | undefined;
 
   constructor(
     request: IncomingMessage,
@@ -79,19 +79,18 @@ export class EdgeExchange {
     return this.response.destroyed && !this.response.writableFinished;
   }
 
-  /** Fires when the client goes before its answer was written whole. Made at first use: most calls never ask. */
+  /** Tells when the client goes before its answer was written whole. Made at first use: most calls never ask. */
+  get departure(): Ending {
+    this.#departure ??= new Departure(this.response);
+    return this.#departure;
+  }
+
+  /** The same as a signal, for what takes nothing less. */
   get gone(): AbortSignal {
-    if (this.#gone === undefined) {
-      const gone = new AbortController();
-      this.#gone = gone;
-      if (this.isGone) gone.abort();
-      else {
-        this.response.once('close', () => {
-          if (!this.response.writableFinished) gone.abort();
-        });
-      }
-    }
-    return this.#gone.signal;
+    const gone = new AbortController();
+    if (this.isGone) gone.abort();
+    else this.departure.addEventListener('abort', () => gone.abort());
+    return gone.signal;
   }
 
   /** Writes a whole answer of the gateway's own. Does nothing where the client has gone or an answer has begun. */
@@ -165,6 +164,32 @@ export class EdgeExchange {
 /** Address of a connection's peer, an IPv4 one never in IPv6 clothes; empty once it is gone. */
 export function peerAddress({ remoteAddress = '' }: { readonly remoteAddress?: string | undefined }): string {
   return remoteAddress.startsWith('::ffff:') && remoteAddress.includes('.') ? remoteAddress.slice(7) : remoteAddress;
+}
+
+/** The going of a client, told without the machinery of an `AbortController`: every read of a proxied route asks for it. */
+class Departure implements Ending {
+  readonly #response: ServerResponse;
+  readonly #listeners: (() => void)[] = [];
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+    response.once('close', () => {
+      if (!response.writableFinished) for (const listener of this.#listeners.splice(0)) listener();
+    });
+  }
+
+  get aborted(): boolean {
+    return this.#response.destroyed && !this.#response.writableFinished;
+  }
+
+  addEventListener(_type: 'abort', listener: () => void): void {
+    this.#listeners.push(listener);
+  }
+
+  removeEventListener(_type: 'abort', listener: () => void): void {
+    const at = this.#listeners.indexOf(listener);
+    if (at !== -1) this.#listeners.splice(at, 1);
+  }
 }
 
 /** What a handler that threw is answered. The error itself is for the log. */

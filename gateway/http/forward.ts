@@ -1,6 +1,6 @@
 import { connect as connectTcp } from 'node:net';
 import { Pool } from 'undici';
-import type { UpstreamAnswer } from '../exchange.ts';
+import type { Ending, UpstreamAnswer } from '../exchange.ts';
 import { GaveUp, notSent } from './forward-faults.ts';
 import { ForwardHandler } from './forward-handler.ts';
 import { mayGoUpstream, requestHeaders } from './upstream-headers.ts';
@@ -41,7 +41,7 @@ export interface ForwardCall {
   /** An answer of up to so many bytes is read whole, because somebody reads it; 0 where nobody does. */
   readonly wholeUpTo: number;
   /** Ends the call, also while its answer streams. Given for reads only. */
-  readonly abort?: AbortSignal;
+  readonly abort?: Ending;
   /** Awaited before the first byte can leave; where it rejects nothing is sent. */
   readonly onSending?: () => Promise<void>;
 }

@@ -1,6 +1,6 @@
 import { isInputRequiredResult, SdkError, SdkErrorCode } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../receipts/json-value.ts';
-import type { AskedOfClient, CallRelay } from '../exchange.ts';
+import type { AskedOfClient, CallRelay, Ending } from '../exchange.ts';
 import { ANY_RESULT } from './any-result.ts';
 import { AskFault, isSessionLost } from './call-fault.ts';
 import { FETCH_WATCH } from './http-fetch.ts';
@@ -17,7 +17,7 @@ export interface ServerRequest {
   /** Ends it when nothing was heard of it for so long. */
   readonly timeoutMs: number;
   /** Ends it (a read whose client went away). */
-  readonly abort?: AbortSignal;
+  readonly abort?: Ending;
   /** Awaited once there is a connection and before the first byte leaves. */
   readonly onSending?: () => Promise<void>;
   /** Whether the server may ask the client for more (`input_required`). */

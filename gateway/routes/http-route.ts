@@ -1,5 +1,7 @@
 import { readRequest } from '../../policy/openapi/reading.ts';
+import type { RequestBody } from '../../policy/openapi/request.ts';
 import type { SchemaFault } from '../../policy/schema/walk.ts';
+import { NO_FAULTS } from '../../policy/tool.ts';
 import { parseJson } from '../../receipts/json.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RuntimeRoute } from '../catalogue/runtime-route.ts';
@@ -75,9 +77,12 @@ export class HttpRoute implements Route {
     const match = this.#operations.router.match(exchange.method, segments);
     // Who may not reach a tool is told no more than that there is none: nothing of the request is held against it first.
     if (match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name)) {
-      const read = await this.#read(exchange, match.operation, match.rawParameters);
-      if ('problem' in read) return this.#refuse(exchange, context, caller, read.problem);
-      return this.#enforce(exchange, context, { caller, headers, tool: match.operation.name, ...read });
+      const { name, operation } = match.operation;
+      const reading = readRequestBody(exchange, operation, name, this.#route.limitBytes);
+      const body = reading instanceof Promise ? await reading : reading;
+      if (body !== undefined && 'problem' in body) return this.#refuse(exchange, context, caller, body.problem);
+      const { args, faults } = this.#read(exchange, operation, match.rawParameters, body);
+      return this.#enforce(exchange, context, { caller, headers, tool: name, args, faults });
     }
     if (match.kind === 'ambiguous') {
       const names = match.names.map((name) => `\`${name.slice(this.name.length + 1)}\``).join(' and ');
@@ -122,16 +127,16 @@ export class HttpRoute implements Route {
     const tool = gateway.loaded.catalogue.tools.get(toolId);
     if (tool === undefined) return false;
     if (members.agent !== undefined) return caller.agents.has(members.agent) && tool.agents.has(members.agent);
-    return [...caller.agents].some((agent) => tool.agents.has(agent));
+    for (const agent of caller.agents) if (tool.agents.has(agent)) return true;
+    return false;
   }
 
-  async #read(
+  #read(
     exchange: EdgeExchange,
-    { name, operation }: RoutedTool,
+    operation: RoutedTool['operation'],
     rawParameters: ReadonlyMap<string, string>,
-  ): Promise<{ readonly args: JsonObject; readonly faults: readonly SchemaFault[] } | { readonly problem: Problem }> {
-    const body = await readRequestBody(exchange, operation, name, this.#route.limitBytes);
-    if (body !== undefined && 'problem' in body) return body;
+    body: RequestBody | undefined,
+  ): { readonly args: JsonObject; readonly faults: readonly SchemaFault[] } {
     const read = readRequest(operation, {
       rawParameters,
       rawQuery: exchange.query === '' ? undefined : exchange.query,
@@ -139,7 +144,7 @@ export class HttpRoute implements Route {
       body,
       parseJson,
     });
-    return read.ok ? { args: read.value, faults: [] } : { args: {}, faults: read.faults };
+    return read.ok ? { args: read.value, faults: NO_FAULTS } : { args: {}, faults: read.faults };
   }
 
   async #enforce(
@@ -172,7 +177,7 @@ export class HttpRoute implements Route {
       via: 'route',
       route: this.name,
       wantEntry,
-      gone: () => exchange.gone,
+      gone: () => exchange.departure,
       passedHeaders: this.#passedHeaders(exchange),
       ...readTraceparent(exchange),
     });
@@ -182,7 +187,8 @@ export class HttpRoute implements Route {
   /** The headers that the route names, and who forwarded the request: nothing else that a caller sent goes upstream. */
   #passedHeaders(exchange: EdgeExchange): readonly string[] {
     const forwarded = forwardedHeaders(exchange, this.#isTrustedProxy);
-    return [...forwarded, ...pickHeaders(exchange.request, this.#passed)];
+    const picked = pickHeaders(exchange.request, this.#passed);
+    return picked.length === 0 ? forwarded : [...forwarded, ...picked];
   }
 
   async #refuse(exchange: EdgeExchange, context: RouteContext, caller: Caller, problem: Problem): Promise<void> {

@@ -36,14 +36,14 @@ class HttpRouteUpstream implements Upstream {
     return carryFaults(this.#operations, tool, args);
   }
 
-  async send(call: UpstreamCall): Promise<UpstreamAnswer> {
+  send(call: UpstreamCall): Promise<UpstreamAnswer> {
     const made = this.#build(call);
     // The check refuses what cannot be carried; that it got here is a fault of the gateway, and nothing is sent.
-    if ('faults' in made) return { kind: 'not_sent', code: 'not_carried', why: 'the arguments make no request' };
+    if ('faults' in made) return NOT_CARRIED;
     const { request } = made;
     const query = request.rawQuery === '' ? '' : `?${request.rawQuery}`;
     const { operation } = this.#operations.byTool.get(call.tool.id) ?? {};
-    const body = bodyOf(request.body, operation);
+    const body = bodyOf(request.body, operation, call);
     return this.#upstream.forward({
       method: request.method,
       rawPath: `${this.#basePath}${request.rawPath}${query}`,
@@ -76,6 +76,12 @@ class HttpRouteUpstream implements Upstream {
   }
 }
 
+const NOT_CARRIED: Promise<UpstreamAnswer> = Promise.resolve({
+  kind: 'not_sent',
+  code: 'not_carried',
+  why: 'the arguments make no request',
+});
+
 /** Somebody reads the answer: it is kept for a repeat, or rules read it later. */
 function readsAnswer(tool: Tool): boolean {
   return tool.writes || tool.result !== undefined;
@@ -86,11 +92,17 @@ interface SentBody {
   readonly contentType: string;
 }
 
-function bodyOf(body: RequestBody | undefined, operation: Operation | undefined): SentBody | undefined {
+function bodyOf(
+  body: RequestBody | undefined,
+  operation: Operation | undefined,
+  call: UpstreamCall,
+): SentBody | undefined {
   if (body === undefined) return undefined;
   if (body.kind === 'multipart') return renderMultipart(body.parts);
   const contentType = operation?.body?.contentType ?? 'application/json';
-  return { text: body.kind === 'json' ? canonicalize(body.value) : body.text, contentType };
+  if (body.kind !== 'json') return { text: body.text, contentType };
+  // The arguments themselves are in canonical form already.
+  return { text: body.value === call.arguments ? call.canonical : canonicalize(body.value), contentType };
 }
 
 function headersOf(
@@ -117,17 +129,29 @@ function quoted(header: string, key: string): string {
 
 /** A header that is an argument comes from the checked arguments alone, also where the route lets it through. */
 function withoutArguments(passed: readonly string[], operation: Operation | undefined): string[] {
-  const taken = new Set<string>();
-  for (const { place, name } of operation?.parameters ?? []) {
-    if (place === 'header') taken.add(name.toLowerCase());
-    else if (place === 'cookie') taken.add('cookie');
-  }
+  const taken = operation === undefined ? NO_NAMES : headersTaken(operation);
   if (taken.size === 0) return [...passed];
   const kept: string[] = [];
   for (let at = 0; at + 1 < passed.length; at += 2) {
     if (!taken.has((passed[at] ?? '').toLowerCase())) kept.push(passed[at] ?? '', passed[at + 1] ?? '');
   }
   return kept;
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
+const TAKEN = new WeakMap<Operation, ReadonlySet<string>>();
+
+/** The headers that an operation's parameters are, put together once. */
+function headersTaken(operation: Operation): ReadonlySet<string> {
+  const known = TAKEN.get(operation);
+  if (known !== undefined) return known;
+  const taken = new Set<string>();
+  for (const { place, name } of operation.parameters) {
+    if (place === 'header') taken.add(name.toLowerCase());
+    else if (place === 'cookie') taken.add('cookie');
+  }
+  TAKEN.set(operation, taken);
+  return taken;
 }
 
 /** Opens the upstream of a route. */

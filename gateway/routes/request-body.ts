@@ -1,5 +1,6 @@
 import type { Operation } from '../../policy/openapi/operation.ts';
 import type { RequestBody } from '../../policy/openapi/request.ts';
+import type { JsonValue } from '../../receipts/json-value.ts';
 import type { Problem } from '../exchange.ts';
 import { readJsonBody } from '../http/body.ts';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
@@ -12,23 +13,32 @@ import { fault } from '../http/problems.ts';
  * @param tool The tool's name, for messages.
  * @param maxBytes More than this is `too_large`.
  */
-export async function readRequestBody(
+export function readRequestBody(
   exchange: EdgeExchange,
   { body }: Operation,
   tool: string,
   maxBytes: number,
-): Promise<RequestBody | { readonly problem: Problem } | undefined> {
+): Promise<ReadBody> | ReadBody | undefined {
   if (!exchange.hasBody) return undefined;
   if (body === undefined) return { problem: fault('body_not_expected', `\`${tool}\` takes no body; leave it out`) };
-  if (body.format === 'form') {
-    const read = await readFormBody(exchange, maxBytes);
-    return 'problem' in read ? read : { kind: 'form', text: read.text };
+  switch (body.format) {
+    case 'form':
+      return readFormBody(exchange, maxBytes).then((read) =>
+        'problem' in read ? read : { kind: 'form', text: read.text },
+      );
+    case 'multipart':
+      return readMultipartBody(exchange, maxBytes).then((read) =>
+        'problem' in read ? read : { kind: 'multipart', parts: read.parts },
+      );
+    case 'json':
+      return readJsonBody(exchange, maxBytes, jsonTypes(body.contentType)).then(asJson);
   }
-  if (body.format === 'multipart') {
-    const read = await readMultipartBody(exchange, maxBytes);
-    return 'problem' in read ? read : { kind: 'multipart', parts: read.parts };
-  }
-  const read = await readJsonBody(exchange, maxBytes, jsonTypes(body.contentType));
+}
+
+/** A body as its operation takes it, or why it was not. */
+export type ReadBody = RequestBody | { readonly problem: Problem };
+
+function asJson(read: { readonly value: JsonValue } | { readonly problem: Problem }): ReadBody {
   return 'problem' in read ? read : { kind: 'json', value: read.value };
 }
 

@@ -124,16 +124,22 @@ export class Host {
     const surface = this.#surface;
     const gateway = this.#gateway;
     const { authenticate } = surface;
-    await surface.during(async () => {
+    surface.begin();
+    try {
       const route = surface.routes.find(exchange.path);
-      if (route !== undefined) return route.handle(exchange, { gateway, authenticate, mcp: this.#mcp });
+      if (route !== undefined) {
+        await route.handle(exchange, { gateway, authenticate, mcp: this.#mcp });
+        return;
+      }
       if (this.#closing && !exchange.path.startsWith('/healthz') && exchange.path !== '/readyz') {
         exchange.problem(fault('shutting_down', 'the gateway is shutting down; send the call to another one'));
         return;
       }
       const { enabled } = surface.whole.config.console;
       await this.#api({ exchange, gateway, authenticate, console: enabled });
-    });
+    } finally {
+      surface.end();
+    }
   }
 
   async #upgrade(upgrade: EdgeUpgrade): Promise<void> {

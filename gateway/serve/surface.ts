@@ -47,15 +47,14 @@ export class Surface {
     for (const passes of this.#passes) passes.endUpgrades();
   }
 
-  /** Runs one request's work; a retired surface keeps its upstreams for as long. */
-  async during(work: () => Promise<void>): Promise<void> {
+  /** A request's work begins; a retired surface keeps its upstreams until it ends. */
+  begin(): void {
     this.#active += 1;
-    try {
-      await work();
-    } finally {
-      this.#active -= 1;
-      if (this.#active === 0) this.#idle?.();
-    }
+  }
+
+  end(): void {
+    this.#active -= 1;
+    if (this.#active === 0) this.#idle?.();
   }
 
   /** Closes the upstreams when every request that began under this surface has ended. */

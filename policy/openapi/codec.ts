@@ -23,6 +23,8 @@ export function buildRequest(
   const written = writeRequest(operation, args);
   if (!written.ok) return written;
   const { rawParameters, ...request } = written.value;
+  // A body of JSON that is the arguments themselves reads back as them.
+  if (request.body?.kind === 'json' && request.body.value === args) return { ok: true, value: request };
   const headers = new Map(request.headers);
   const back = readRequest(operation, {
     rawParameters,

@@ -26,6 +26,8 @@ const MAX_FAULTS = 20;
  * argument; whether the values are right is the schema's to say.
  */
 export function readRequest(operation: Operation, request: IncomingRequest): Carried<JsonObject> {
+  const whole = wholeBody(operation, request);
+  if (whole !== undefined) return { ok: true, value: whole };
   const faults: SchemaFault[] = [];
   const args = new Map<string, JsonValue>();
   const query = parsePairs(request.rawQuery ?? '', faults);
@@ -45,6 +47,13 @@ export function readRequest(operation: Operation, request: IncomingRequest): Car
   }
   readBody(operation.body, request, args, faults);
   return faults.length > 0 ? { ok: false, faults } : { ok: true, value: Object.fromEntries(args) };
+}
+
+/** The body where it is the arguments, all of them: an operation of JSON without parameters, and no query. */
+function wholeBody({ parameters, body }: Operation, request: IncomingRequest): JsonObject | undefined {
+  if (parameters.length > 0 || body?.argument !== undefined || request.rawQuery !== undefined) return undefined;
+  const incoming = request.body;
+  return body !== undefined && incoming?.kind === 'json' && isObject(incoming.value) ? incoming.value : undefined;
 }
 
 function parseCookies(headers: readonly string[]): RawPair[] {

@@ -168,9 +168,11 @@ function buildBody(
     value = member(args, body.argument);
     if (value === undefined && body.required) faults.push(fault(body.argument, 'required', 'is required'));
   } else {
-    const members = Object.entries(args).filter(([name]) => !used.has(name));
-    for (const [name] of members) used.add(name);
-    if (members.length > 0 || body.required || body.writesEmpty === true) value = Object.fromEntries(members);
+    const members = Object.keys(args).filter((name) => !used.has(name));
+    // Where no parameter takes one of them, the body is the arguments as they stand.
+    const rest = used.size === 0 ? args : Object.fromEntries(members.map((name) => [name, args[name] as JsonValue]));
+    for (const name of members) used.add(name);
+    if (members.length > 0 || body.required || body.writesEmpty === true) value = rest;
   }
   if (value === undefined) return undefined;
   if (body.format === 'json') return { kind: 'json', value };

@@ -9,6 +9,10 @@ export interface Started {
   readonly child: ChildProcess;
   /** CPU time that the process has used, all its threads, in microseconds; NaN where the machine does not tell. */
   cpuUs(): number;
+  /** Memory that the process holds, in MiB; NaN where the machine does not tell. */
+  memoryMiB(): number;
+  /** From its start to its first line, in milliseconds. */
+  readonly startMs: number;
   stop(): Promise<void>;
 }
 
@@ -18,12 +22,15 @@ export async function startScript(script: string, args: readonly string[], core:
   const pinned = cpus().length > 1;
   const command = pinned ? 'taskset' : process.execPath;
   const all = pinned ? ['-c', String(core), process.execPath, file, ...args] : [file, ...args];
+  const startedAt = performance.now();
   const child = spawn(command, all, { stdio: ['ignore', 'pipe', 'inherit'] });
   const port = await firstLine(child, script);
   return {
     port: Number(port),
     child,
+    startMs: performance.now() - startedAt,
     cpuUs: () => cpuOf(child.pid),
+    memoryMiB: () => memoryOf(child.pid),
     stop: () =>
       new Promise((resolve) => {
         child.once('exit', () => resolve());
@@ -38,6 +45,16 @@ function cpuOf(pid: number | undefined): number {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     return (Number(fields[11]) + Number(fields[12])) * 10_000;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** The resident set of a process from `/proc/PID/status`. */
+function memoryOf(pid: number | undefined): number {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1]) / 1024;
   } catch {
     return Number.NaN;
   }

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { nodeCrypto } from '../../receipts/crypto-node.ts';
+import { parseHistory } from '../../receipts/history-parse.ts';
+import { verifyHistory } from '../../receipts/history-verify.ts';
+import { parseJson } from '../../receipts/json.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { json, Moody } from './moody.ts';
 import { digestOf, KEYS } from './world.ts';
@@ -99,6 +105,40 @@ test('reloads while calls come lose none of them, fail none of them, and double 
   assert.ok((await reloads) >= 2, 'it was reloaded meanwhile');
   assert.deepEqual([...statuses], [[201, 300]]);
   assert.equal(moody.seen.length - before, 300);
+});
+
+test('reads that wait for nothing and writes of one session at once make one history, each decision logged before its outcome', async () => {
+  const decidedAt = new Map<number, number>();
+  moody.on('GET /look', (response) => json(response, 200, { ok: 1 }));
+  moody.on('POST /do', (response) => setTimeout(() => json(response, 201, { ok: 1 }), 2));
+  const session = { 'toolgate-session': 'mixed' };
+  const body = { 'content-type': 'application/json', 'toolgate-origins': 'id=computed', ...session };
+  const statuses = await times(160, (n) =>
+    n % 8 === 0 ? call('POST', '/m/do', body, JSON.stringify({ id: n })) : call('GET', '/m/look', session),
+  );
+  assert.deepEqual(Object.fromEntries(statuses), { 200: 140, 201: 20 });
+  const told = await gateway.request('GET', '/v1/sessions/mixed', { key: KEYS.app });
+  const history = parseHistory(parseJson(told.text));
+  assert.ok(history.kind === 'whole', 'the session is told whole');
+  const { audience, checkIssuers: issuers } = gateway.gateway.loaded;
+  verifyHistory(history.history, { crypto: nodeCrypto, now: Date.now(), audience, issuers, session: 'mixed' });
+  const { entries } = history.history;
+  assert.deepEqual(
+    entries.map(({ step, decision }) => [step, decision]),
+    Array.from({ length: 160 }, (_, step) => [step, 'allow']),
+  );
+  await gateway.gateway.audit.checkpoint();
+  for (const line of readFileSync(join(gateway.folder, 'audit.jsonl'), 'utf8').trim().split('\n')) {
+    const { event, session: of, step, seq } = JSON.parse(line);
+    if (of !== 'mixed') continue;
+    if (event === 'decision') assert.ok(!decidedAt.has(step), `one decision of step ${step}`);
+    else
+      assert.ok((decidedAt.get(step) ?? seq) < seq, `the outcome of step ${step} comes once, and behind its decision`);
+    // What follows an outcome is behind nothing.
+    decidedAt.set(step, event === 'decision' ? seq : Number.POSITIVE_INFINITY);
+  }
+  assert.deepEqual(new Set(decidedAt.values()), new Set([Number.POSITIVE_INFINITY]));
+  assert.equal(decidedAt.size, 160);
 });
 
 /** The bytes of the heap that are still reachable: what is garbage is collected first. */
