@@ -174,7 +174,7 @@ test('a check cell decides by the arguments of the call', async () => {
 });
 
 test('a check cell that means nothing is told at its place', async (t) => {
-  const file = new URL('../vectors/rulebook/check-cells.json', import.meta.url);
+  const file = new URL('../vectors/rulebook-check-cells.json', import.meta.url);
   const { cases } = JSON.parse(readFileSync(file, 'utf8')) as {
     cases: { title: string; cell: string; says?: string }[];
   };
