@@ -105,24 +105,29 @@ export class Sessions {
   /** Takes an entry that nobody waits for: it goes to the store with others of its session, a moment later. */
   ride(before: Session, record: SessionRecord, entry: StepRecord, link: Uint8Array): void {
     const session = this.#seat({ ...before, record: { ...record, version: before.record.version }, headLink: link });
-    this.#behindOf(session).entries.push(entry);
+    this.#behindOf(session).operations.push({ op: 'append_entry', sid: record.sid, entry });
   }
 
-  /** What became of an entry that rode along. */
+  /**
+   * What became of an entry that rode along. The next entry's link freezes what was reported before it and no more
+   * (docs/formats.md), and the store tells by the order of operations which that was: only the newest entry may take its
+   * report into its own row.
+   */
   rideReport(before: Session, record: SessionRecord, report: StepOutcome): void {
     const session = this.#seat({ ...before, record: { ...record, version: before.record.version } });
-    const { entries, reports } = this.#behindOf(session);
-    const at = entries.findLastIndex(({ step }) => step === report.step);
-    const entry = entries[at];
-    if (entry === undefined) reports.push({ op: 'report_step', sid: record.sid, seen: true, ...report });
-    else entries[at] = { ...entry, outcome: report.outcome, seen: true };
+    const { sid } = record;
+    const { operations } = this.#behindOf(session);
+    const last = operations.at(-1);
+    if (last?.op === 'append_entry' && last.entry.step === report.step)
+      operations[operations.length - 1] = { ...last, entry: { ...last.entry, outcome: report.outcome, seen: true } };
+    else operations.push({ op: 'report_step', sid, seen: true, ...report });
   }
 
   /** What of a session is to go to the store, with the session as it now is. */
   #behindOf(session: Session): Behind {
     let behind = this.#behind.get(session.name);
     if (behind === undefined) {
-      behind = { session, entries: [], reports: [] };
+      behind = { session, operations: [] };
       this.#behind.set(session.name, behind);
       this.#timer ??= setTimeout(() => this.flushAll(), BEHIND_MS).unref();
     } else behind.session = session;
@@ -141,10 +146,7 @@ export class Sessions {
     if (behind === undefined) return;
     this.#behind.delete(name);
     const { record } = behind.session;
-    const operations: Operation[] = [advance(record, record)];
-    for (const entry of behind.entries) operations.push({ op: 'append_entry', sid: record.sid, entry });
-    operations.push(...behind.reports);
-    this.#later(operations);
+    this.#later([advance(record, record), ...behind.operations]);
     this.#seat({ ...behind.session, record: { ...record, version: record.version + 1 } });
   }
 
@@ -197,8 +199,8 @@ const BEHIND_MS = 20;
 /** What of a session is in memory alone. */
 interface Behind {
   session: Session;
-  readonly entries: StepRecord[];
-  readonly reports: Operation[];
+  /** Entries and reports, in the order in which they came to be. */
+  readonly operations: Operation[];
 }
 
 interface StepOutcome {
