@@ -47,6 +47,21 @@ const MATCHES: readonly (readonly [pattern: string, path: string, matches: boole
   ['/a/**', '/a/b/c', true],
   ['/a/**', '/a/b;c', false],
   ['/a/**', '/ab/c', false],
+  // What ends a path, or parts it, once it is decoded or what looks like it is taken for it.
+  ['/a/**', '/a/%3fb', false],
+  ['/a/**', '/a/%23', false],
+  ['/a/*/c', '/a/7%3F/c', false],
+  ['/a/**', '/a/b%EF%BC%8F..%EF%BC%8Fc', false],
+  ['/a/**', '/a/b%EF%BC%BCc', false],
+  ['/a/**', '/a/b%CD%BEc', false],
+  ['/a/**', '/a/%EF%BC%852e', false],
+  // What is nothing, or dots, once spaces and dots at its end are gone.
+  ['/a/**', '/a/..%20/c', false],
+  ['/a/**', '/a/.../c', false],
+  ['/a/**', '/a/%20', false],
+  ['/a/**', '/a/%E2%80%A5/c', false],
+  ['/a/**', '/a/%E2%80%8B..%E3%80%80/c', false],
+  ['/a/**', '/a/.well-known/b..c/d%20e', true],
   ['/a/', '/a/', true],
   ['/a/', '/a', false],
 ];
