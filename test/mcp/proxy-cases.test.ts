@@ -180,6 +180,11 @@ test('7: a batch is refused and reaches no server, and neither does a request in
   const answer = await post(gateway.url, '/mcp/raw', [call], headers);
   assert.equal(answer.status, 400);
   assert.equal(JSON.parse(answer.text).error.code, -32600);
+  // Nobody who counts on a header learns late that a message has its own place for what it says.
+  for (const name of ['toolgate-receipt', 'toolgate-agent', 'idempotency-key']) {
+    const passedOver = await post(gateway.url, '/mcp/raw', call, { ...headers, [name]: 'x' });
+    assert.deepEqual([passedOver.status, JSON.parse(passedOver.text).error.code], [400, -32600], name);
+  }
   // A lax server does what a message is named after, also one without an id, which the protocol has for a notification.
   const { id: _id, ...notified } = call;
   for (const method of ['tools/call', 'resources/read', 'prompts/get', 'tasks/cancel', 'subscriptions/listen'])

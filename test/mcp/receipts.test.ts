@@ -322,4 +322,9 @@ test('`either` takes a receipt where one is given and checks the call where none
   assert.equal(asked.isError, true);
   assert.equal(checkOf(asked).decision, 'confirm');
   await assert.rejects(send(clients.legacy.plain, issuerHistory(), 'charge', args), { code: -32602 });
+  // A receipt under a name that nobody reads is no reason for a check.
+  for (const name of ['toolgate/receipts', 'Toolgate/Receipt', 'toolgate/']) {
+    const misnamed = { name: 'charge', arguments: args, _meta: { [name]: spent } };
+    await assert.rejects(clients.modern.mixed.callTool(misnamed), { code: -32602 }, name);
+  }
 });
