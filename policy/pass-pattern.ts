@@ -49,10 +49,13 @@ export function matchesPass({ segments: pattern }: PassPattern, segments: readon
   });
 }
 
-/** What parts a path, or ends it, for a backend that decodes before it cuts, or cuts a segment at `;`. */
-const PARTING = /[/\\?#;%]/;
-/** Some backends take off spaces and dots at an end, and characters that nobody sees: nothing would be left, or dots. */
-const NO_NAME = /^[\s.\p{Default_Ignorable_Code_Point}]+$/u;
+/**
+ * What parts a path, or ends it, for a backend that decodes before it cuts, or cuts a segment at `;`; with the slashes that
+ * NFKC leaves and Windows takes for these (best fit).
+ */
+const PARTING = /[/\\?#;%\u2044\u2215\u2216]/;
+/** Some backends take off spaces and dots (IDNA's too) at an end, and characters that nobody sees: nothing is left, or dots. */
+const NO_NAME = /^[\s.\u3002\p{Default_Ignorable_Code_Point}]+$/u;
 
 /** Whether a segment, raw, is one for every backend, also one that takes characters for those that they look like (NFKC). */
 function isOneName(segment: string): boolean {
