@@ -299,10 +299,13 @@ describe('a filtered read of an MCP server', () => {
               assert.equal(logged().length, counts);
               return;
             }
+            const earlier = logged().length;
             const result = await call(`board__${tool}`, { as }, {});
             assert.deepEqual(asJson(result), asJson(shown));
             assert.doesNotMatch(JSON.stringify(result), /HIDDEN/);
             assert.equal(result._meta?.['toolgate/held-back'], held);
+            // The line follows the answer.
+            assert.ok(await eventually(() => logged().length > earlier));
             assert.equal(logged().at(-1), held);
           });
         }

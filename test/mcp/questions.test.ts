@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { before, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import { newCredential } from '../../gateway/config/credential.ts';
 import type { TestGateway } from '../harness/gateway.ts';
-import { NO_ARGUMENTS, post, raw, start } from './proxy-stage.ts';
+import { closeStages, NO_ARGUMENTS, post, raw, start } from './proxy-stage.ts';
 import { type RawServer, said, tool } from './raw-server.ts';
 
 const APP = newCredential();
@@ -14,6 +14,7 @@ const waiting = new Map<unknown, (result: unknown) => void>();
 let server: RawServer;
 let gateway: TestGateway;
 
+after(closeStages);
 before(async () => {
   let asked = 0;
   server = await raw({
@@ -27,7 +28,8 @@ before(async () => {
     handle: async ({ message, result, stream }) => {
       if (message.params?.['name'] !== 'ask') return result(said(`${String(message.params?.['name'])} done`));
       const events = stream();
-      const id = `question-${(asked += 1)}`;
+      asked += 1;
+      const id = `question-${asked}`;
       const answer = new Promise((resolve) => waiting.set(id, resolve));
       const params = {
         message: 'name?',
@@ -85,10 +87,11 @@ async function send(key: string, name: string, more: object = {}): Promise<Reply
     'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
   };
   const params = { name, arguments: {}, _meta, ...more };
+  ids += 1;
   const answer = await post(
     gateway.url,
     '/mcp/raw',
-    { jsonrpc: '2.0', id: (ids += 1), method: 'tools/call', params },
+    { jsonrpc: '2.0', id: ids, method: 'tools/call', params },
     {
       authorization: `Bearer ${key}`,
       'mcp-protocol-version': '2026-07-28',
