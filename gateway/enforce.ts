@@ -23,7 +23,7 @@ export async function enforce(gateway: Gateway, request: EnforceRequest): Promis
     const repeating = answerRepeat(gateway, read);
     const repeated = repeating === undefined ? undefined : await repeating;
     if (repeated !== undefined) return repeated;
-    if (request.byReceipt) return await proveByReceipt(gateway, read);
+    if (read.request.byReceipt) return await proveByReceipt(gateway, read);
     const decided = decideAtHand(gateway, read) ?? (await decide(gateway, read));
     if (decided.kind === 'repeated') return decided.answer;
     if (decided.kind === 'problem') return decided;

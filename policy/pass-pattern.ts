@@ -42,12 +42,25 @@ export function parsePassPattern(text: string): PassPattern {
 export function matchesPass({ segments: pattern }: PassPattern, segments: readonly string[]): boolean {
   const isOpen = pattern.at(-1) === '**';
   if (isOpen ? segments.length < pattern.length : segments.length !== pattern.length) return false;
-  // Some backends cut a segment at `;`, so that it would be another one there than here.
-  if (segments.some((segment) => segment.includes(';'))) return false;
+  if (!segments.every(isOneName)) return false;
   return pattern.every((part, i) => {
     const segment = segments[i] ?? '';
     return part === '*' || part === '**' ? segment !== '' : part === segment;
   });
+}
+
+/**
+ * What parts a path, or ends it, for a backend that decodes before it cuts, or cuts a segment at `;`; with the slashes that
+ * NFKC leaves and Windows takes for these (best fit).
+ */
+const PARTING = /[/\\?#;%\u2044\u2215\u2216]/;
+/** Some backends take off spaces and dots (IDNA's too) at an end, and characters that nobody sees: nothing is left, or dots. */
+const NO_NAME = /^[\s.\u3002\p{Default_Ignorable_Code_Point}]+$/u;
+
+/** Whether a segment, raw, is one for every backend, also one that takes characters for those that they look like (NFKC). */
+function isOneName(segment: string): boolean {
+  const text = decodePercent(segment)?.normalize('NFKC');
+  return text !== undefined && !PARTING.test(text) && !NO_NAME.test(text);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { headerOf } from '../enforce/outcome-of.ts';
 import { ANSWER_NOT_KEPT } from '../enforce/problems.ts';
+import { serverOf } from '../enforce/read-call.ts';
 import { parseResult } from '../enforce/read-result.ts';
 import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from '../exchange.ts';
@@ -67,20 +68,12 @@ function withProof(env: ApiBindings, request: EnforceRequest): EnforceRequest {
   const headers = readCallHeaders(env.exchange);
   if ('problem' in headers) throw new ApiProblem(headers.problem);
   const { receipt } = headers;
-  const server = serverOf(env, request);
+  const server = serverOf(env.gateway.loaded, request);
   const verify = server === undefined ? 'check' : env.gateway.loaded.verifyOf(server);
   if (receipt !== undefined && verify === 'check')
     throw badMember('history', 'is no proof here: this route checks each call itself');
   const byReceipt = verify === 'receipt' || (verify === 'either' && receipt !== undefined);
   return { ...request, byReceipt, ...(receipt === undefined ? {} : { receipt }) };
-}
-
-/** The server of the tool that a call names, in full or by its bare name. */
-function serverOf(env: ApiBindings, { tool }: EnforceRequest): string | undefined {
-  const slash = tool.indexOf('/');
-  if (slash !== -1) return tool.slice(0, slash);
-  const named = env.gateway.loaded.catalogue.byName.get(tool);
-  return named?.length === 1 ? named[0]?.server : undefined;
 }
 
 async function readRequest(

@@ -6,9 +6,11 @@ import type { RuntimeRoute } from './runtime-route.ts';
 
 /** Something that only checked calls may reach, by the whole path that its backend sees. */
 interface Guarded {
-  readonly origin: string;
+  readonly place: string;
   readonly what: string;
   readonly template: readonly Segment[];
+  /** An MCP server may answer everything below its path as it answers the path itself. */
+  readonly below?: true;
 }
 
 /** Where a route's requests go: `http://127.0.0.1:9100/v1` and what the document puts before its paths. */
@@ -31,7 +33,8 @@ export function checkPasses(config: Config, routes: readonly RuntimeRoute[], log
       // A broken pattern is told where the configuration is read.
       if (passPatternFault(text) !== undefined) continue;
       const pattern = below(url.pathname, text);
-      const met = guarded.find(({ origin, template }) => origin === url.origin && mayCover(pattern, template));
+      const place = placeOf(url);
+      const met = guarded.find((one) => one.place === place && meets(pattern, one));
       if (met === undefined) continue;
       log.error(
         'pass_covers_tool',
@@ -40,6 +43,23 @@ export function checkPasses(config: Config, routes: readonly RuntimeRoute[], log
       );
     }
   }
+}
+
+function meets(pattern: PassPattern, { template, below }: Guarded): boolean {
+  if (mayCover(pattern, template)) return true;
+  const above = template.filter(({ literal }) => literal !== '');
+  const rest = pattern.segments[above.length];
+  if (below !== true || rest === undefined) return false;
+  // At a root there is nothing that is not below: there a path that is named letter by letter is the operator's word.
+  if (above.length === 0) return rest === '*' || rest === '**';
+  return mayCover({ ...pattern, segments: pattern.segments.slice(0, above.length) }, above);
+}
+
+/** Host and port that a URL leads to; the names of this machine are one, and so are those of both schemes. */
+function placeOf({ hostname, port, protocol }: URL): string {
+  const host = hostname.replace(/\.$/, '');
+  const isHere = host === 'localhost' || host === '[::1]' || host.startsWith('127.');
+  return `${isHere ? 'localhost' : host}:${port === '' ? (protocol === 'https:' ? 443 : 80) : port}`;
 }
 
 /** A pattern of a route as a pattern of whole paths. */
@@ -53,14 +73,14 @@ function guardedOf(route: RuntimeRoute): readonly Guarded[] {
     const url = 'url' in route.source ? URL.parse(route.source.url) : null;
     if (url === null) return [];
     const what = `the MCP server \`${route.name}\``;
-    return [{ origin: url.origin, what, template: segmentsOf(what, url.pathname) }];
+    return [{ place: placeOf(url), what, template: segmentsOf(what, url.pathname), below: true }];
   }
   const url = URL.parse(upstreamUrl(route));
   if (url === null) return [];
   const base = url.pathname.replace(/\/+$/, '');
   return route.operations.map(({ toolId, method, pathTemplate }) => {
     const what = `\`${toolId}\` (${method} ${pathTemplate})`;
-    return { origin: url.origin, what, template: segmentsOf(toolId, `${base}${pathTemplate}`) };
+    return { place: placeOf(url), what, template: segmentsOf(toolId, `${base}${pathTemplate}`) };
   });
 }
 

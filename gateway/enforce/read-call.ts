@@ -21,13 +21,17 @@ export interface ReadCall {
   readonly canonicalOrigins: CanonicalJson;
 }
 
-/** Reads a request under a loaded config. Decides nothing. */
-export function readCall(loaded: Loaded, request: EnforceRequest): ReadCall {
-  const { members, caller } = request;
+/**
+ * Reads a request under a loaded config. Decides nothing. A call that is forwarded to a route that takes receipts alone is
+ * proved by one, whatever its adapter made of the tool's name.
+ */
+export function readCall(loaded: Loaded, sent: EnforceRequest): ReadCall {
+  const { members, caller } = sent;
   const agent = members.agent ?? (caller.agents.size === 1 ? [...caller.agents][0] : undefined) ?? '';
-  const tool = isEngineUndo(request)
-    ? toolOf(findDeclaredUndo(loaded.catalogue, request.tool))
-    : lookUp(loaded, request.tool, caller.agents.has(agent) ? agent : '');
+  const tool = isEngineUndo(sent)
+    ? toolOf(findDeclaredUndo(loaded.catalogue, sent.tool))
+    : lookUp(loaded, sent.tool, caller.agents.has(agent) ? agent : '');
+  const request = needsReceipt(loaded, sent, tool) ? { ...sent, byReceipt: true } : sent;
   // An undo carries exactly what its binding gives; a receipt covers exactly what was checked.
   const fills = members.undoes === undefined && !request.byReceipt;
   const { args, filled } = fills ? fillDefaults(loaded, tool, agent, request.arguments) : asSent(request.arguments);
@@ -75,6 +79,23 @@ function lookUp(loaded: Loaded, requested: string, agent: string): Tool | undefi
 
 function toolOf(found: Lookup): Tool | undefined {
   return 'tool' in found ? found.tool : undefined;
+}
+
+function needsReceipt(loaded: Loaded, { byReceipt, purpose, via }: EnforceRequest, tool: Tool | undefined): boolean {
+  if (byReceipt || purpose !== 'forward' || via === 'engine' || tool === undefined) return false;
+  return loaded.verifyOf(tool.server) === 'receipt';
+}
+
+/** The server of the tool that a call names, in full or by its bare name, where its agents all mean the same one. */
+export function serverOf({ catalogue }: Loaded, { tool, caller, members }: EnforceRequest): string | undefined {
+  const slash = tool.indexOf('/');
+  if (slash !== -1) return tool.slice(0, slash);
+  const servers = new Set<string>();
+  for (const agent of members.agent === undefined ? caller.agents : [members.agent]) {
+    const found = findTool(catalogue, tool, agent);
+    if ('tool' in found) servers.add(found.tool.server);
+  }
+  return servers.size === 1 ? [...servers][0] : undefined;
 }
 
 /** As row 1 sees it: an undo that the gateway sends need not be in reach of the agent of its step. */

@@ -42,6 +42,29 @@ const METHOD_OVERRIDES: ReadonlySet<string> = new Set([
   'x-http-method-overide',
 ]);
 
+/** Headers by which backends take another path, host or client than those that the request shows. */
+const REROUTING: ReadonlySet<string> = new Set([
+  'x-original-url',
+  'x-original-uri',
+  'x-original-path',
+  'x-original-host',
+  'x-rewrite-url',
+  'x-envoy-original-path',
+  'x-host',
+  'x-http-host-override',
+  'x-real-ip',
+]);
+
+/** A header's name (lower case) as backends have it that take an underscore for a hyphen (RFC 3875 section 4.1.18). */
+export function foldHeaderName(name: string): string {
+  return name.includes('_') ? name.replaceAll('_', '-') : name;
+}
+
+/** Whether a request header (lower case) says where it came from, or that it is another request than it seems. */
+export function isOfTheWay(name: string): boolean {
+  return name === 'forwarded' || name.startsWith('x-forwarded-') || REROUTING.has(name) || METHOD_OVERRIDES.has(name);
+}
+
 /** Headers that must stand once, each with its bit: two readers could otherwise take two different ones. */
 const SINGLE: ReadonlyMap<string, number> = new Map(
   [
@@ -87,7 +110,7 @@ export function checkRawHeaders(raw: readonly string[], maxCount: number): Probl
       if (own === undefined) own = [name];
       else if (own.includes(name)) return twice(name);
       else own.push(name);
-    } else if (METHOD_OVERRIDES.has(name)) {
+    } else if (METHOD_OVERRIDES.has(foldHeaderName(name))) {
       return fault(
         'method_override',
         `the header \`${name}\` is refused; send the request with the method that is meant`,

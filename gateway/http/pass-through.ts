@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { ProxyServer } from 'http-proxy-3';
 import type { Problem } from '../exchange.ts';
 import type { EdgeExchange } from './edge-exchange.ts';
-import { connectionOptions, HOP_BY_HOP, isGatewayHeader } from './headers.ts';
+import { connectionOptions, foldHeaderName, HOP_BY_HOP, isGatewayHeader, isOfTheWay } from './headers.ts';
 import { fault } from './problems.ts';
 import { endRaw } from './raw-answer.ts';
 import type { EdgeUpgrade } from './server.ts';
@@ -60,6 +60,8 @@ const IDLE_TIMEOUT_MS = 120_000;
 /** Methods whose chunked body node:http would send without framing it. */
 const UNFRAMED: ReadonlySet<string> = new Set(['DELETE', 'OPTIONS']);
 
+const FRAMING: ReadonlySet<string> = new Set(['transfer-encoding', 'content-length']);
+
 /** Makes the pass-through of one upstream, over connections that are kept. */
 export function createPassThrough(options: PassThroughOptions): PassThrough {
   return new Passage(options);
@@ -69,6 +71,8 @@ class Passage implements PassThrough {
   readonly #options: PassThroughOptions;
   readonly #agent: HttpAgent;
   readonly #proxy: ProxyServer;
+  /** Names of the headers of every request, in lower case. */
+  readonly #fixed: ReadonlySet<string>;
   readonly #upgraded = new Set<Socket>();
   #ended = false;
   /** Requests whose body became too large: what was sent of them is broken off. */
@@ -78,6 +82,9 @@ class Passage implements PassThrough {
   constructor(options: PassThroughOptions) {
     const idleTimeoutMs = options.idleTimeoutMs ?? IDLE_TIMEOUT_MS;
     this.#options = options;
+    this.#fixed = new Set(
+      (options.headers ?? []).filter((_, at) => at % 2 === 0).map((name) => foldHeaderName(name.toLowerCase())),
+    );
     this.#agent = options.origin.startsWith('https:')
       ? new HttpsAgent({ keepAlive: true, ...options.tls })
       : new HttpAgent({ keepAlive: true });
@@ -183,10 +190,11 @@ class Passage implements PassThrough {
 
   /** Leaves in the request what the upstream may see. The proxy copies the rest as it stands. */
   #prepare(request: IncomingMessage, { rawPath, forwarded }: PassedRequest): void {
-    const listed = connectionOptions(request.headers.connection);
+    const { headers } = request;
+    const listed = connectionOptions(headers.connection);
     const kept: IncomingMessage['headers'] = {};
-    for (const [name, value] of Object.entries(request.headers)) {
-      if (value !== undefined && this.#passes(name, listed)) kept[name] = value;
+    for (const [name, value] of Object.entries(headers)) {
+      if (value !== undefined && this.#passes(name, listed) && !this.#isTwin(name, headers)) kept[name] = value;
     }
     for (const list of [forwarded, this.#options.headers ?? []]) {
       for (let at = 0; at + 1 < list.length; at += 2) kept[(list[at] ?? '').toLowerCase()] = list[at + 1] ?? '';
@@ -197,10 +205,19 @@ class Passage implements PassThrough {
 
   #passes(name: string, listed: ReadonlySet<string> | undefined): boolean {
     // Framing cannot be listed away.
-    if (name === 'transfer-encoding' || name === 'content-length') return true;
+    if (FRAMING.has(name)) return true;
     if (HOP_BY_HOP.has(name) || isGatewayHeader(name) || listed?.has(name) === true) return false;
     if (name === 'authorization') return this.#options.passAuthorization;
-    return name !== 'idempotency-key' && name !== 'expect' && name !== 'forwarded' && !name.startsWith('x-forwarded-');
+    return name !== 'idempotency-key' && name !== 'expect' && !isOfTheWay(name);
+  }
+
+  /** Whether a header is spelled with an underscore where a backend may read one that is set, or held back, here. */
+  #isTwin(name: string, headers: IncomingMessage['headers']): boolean {
+    const twin = foldHeaderName(name);
+    return (
+      twin !== name &&
+      (headers[twin] !== undefined || FRAMING.has(twin) || this.#fixed.has(twin) || !this.#passes(twin, undefined))
+    );
   }
 }
 

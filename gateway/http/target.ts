@@ -95,13 +95,11 @@ function queryFault(query: string): string | undefined {
     }
   }
   if (high && !decodes(query)) return 'the percent-encoded bytes of its query are not UTF-8';
-  return (query.includes('method') || query.includes('%')) && overridesMethod(query)
-    ? 'its query overrides the method (`_method`)'
-    : undefined;
+  return /%|method/i.test(query) && overridesMethod(query) ? 'its query overrides the method (`_method`)' : undefined;
 }
 
 function overridesMethod(query: string): boolean {
-  return query.split('&').some((pair) => {
+  return query.split(/[&;]/).some((pair) => {
     const end = pair.indexOf('=');
     return decodeURIComponent(end === -1 ? pair : pair.slice(0, end)).toLowerCase() === '_method';
   });

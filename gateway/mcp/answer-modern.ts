@@ -6,6 +6,7 @@ import {
   type ServerContext,
 } from '@modelcontextprotocol/server';
 import { LRUCache } from 'lru-cache';
+import { canonicalize } from '../../receipts/canonical.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import type { AskedOfClient } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
@@ -18,12 +19,21 @@ import { dispatch } from './dispatch.ts';
 import { canBeAsked } from './endpoint-server.ts';
 import { PendingCall } from './pending-call.ts';
 
+/** Whose a `requestState` is, and of which request: it is no state of any other. */
+interface Bound {
+  readonly caller: string;
+  /** Keyed digest of the method and its parameters. */
+  readonly of: string;
+}
+
 /** What a `requestState` of the gateway says, signed under the store's secret. */
-type State =
-  /** A call of this process that waits for answers. */
-  | { readonly kind: 'call'; readonly id: string; readonly caller: string; readonly round: number }
-  /** A confirmation that a host's person is asked for; any process goes on with it. */
-  | { readonly kind: 'confirm'; readonly id: string; readonly caller: string };
+type State = Bound &
+  (
+    | /** A call of this process that waits for answers. */
+    { readonly kind: 'call'; readonly id: string; readonly round: number }
+    /** A confirmation that a host's person is asked for; any process goes on with it. */
+    | { readonly kind: 'confirm'; readonly id: string }
+  );
 
 const STATE_SECONDS = 15 * 60;
 const MAX_WAITING = 10_000;
@@ -55,14 +65,15 @@ export class ModernAnswerer {
     }
     const state = await this.#read(requestState);
     const answers = readAnswers(params['inputResponses']);
-    if (state.caller !== context.caller.name) throw badState();
+    const bound = boundTo(context, request);
+    if (state.caller !== bound.caller || state.of !== bound.of) throw badState();
     if (state.kind === 'confirm') return this.#confirmed(context, request, state.id, answers);
     const call = this.#waiting.get(state.id);
     // The state of a question that was answered before is no answer to the one that waits now.
     if (call?.rounds !== state.round) throw badState();
     this.#waiting.delete(state.id);
     if (!call.answer(request, answers)) throw badState();
-    return this.#next(context, call, state.id);
+    return this.#next(context, call, state.id, bound);
   }
 
   /** The id of the waiting call that a message answers; nothing where it answers none of a gateway's. */
@@ -104,17 +115,17 @@ export class ModernAnswerer {
   ): Promise<JsonObject> {
     const call = new PendingCall<CallEnd>(context.caller.name, request);
     call.run(work);
-    return this.#next(context, call, this.#newId(), mayAskPerson);
+    return this.#next(context, call, this.#newId(), boundTo(context, request), mayAskPerson);
   }
 
   async #next(
     context: EndpointContext,
     call: PendingCall<CallEnd>,
     id: string,
+    bound: Bound,
     mayAskPerson = true,
   ): Promise<JsonObject> {
     const event = await call.next();
-    const caller = context.caller.name;
     if (event.kind === 'ask') {
       const cannot = Object.values(event.questions).find((question) => !canBeAsked(context.capabilities, question));
       if (cannot !== undefined) {
@@ -122,13 +133,13 @@ export class ModernAnswerer {
         throw new AskFault('cannot_ask', `the client cannot be asked \`${cannot.method}\``);
       }
       this.#waiting.set(id, call);
-      return this.#inputRequired(event.questions, { kind: 'call', id, caller, round: call.rounds });
+      return this.#inputRequired(event.questions, { kind: 'call', id, round: call.rounds, ...bound });
     }
     const { end } = event;
     const confirmation =
       end.kind === 'confirm' && mayAskPerson && canAskPerson(context) ? end.check.confirmation : undefined;
     if (end.kind !== 'confirm' || confirmation === undefined) return end.result;
-    return this.#inputRequired({ approve: questionOf(end.check) }, { kind: 'confirm', id: confirmation.id, caller });
+    return this.#inputRequired({ approve: questionOf(end.check) }, { kind: 'confirm', id: confirmation.id, ...bound });
   }
 
   async #inputRequired(questions: Readonly<Record<string, AskedOfClient>>, state: State): Promise<JsonObject> {
@@ -152,6 +163,12 @@ export class ModernAnswerer {
       throw badState();
     }
   }
+}
+
+/** The caller and the request that a state is bound to; what a request says of itself (`_meta`) is none of it. */
+function boundTo({ gateway, caller, server }: EndpointContext, { method, params }: ClientRequest): Bound {
+  const { _meta: _own, ...sent } = params;
+  return { caller: caller.name, of: gateway.keyed(canonicalize(['mcp request', server ?? '', method, sent])) };
 }
 
 type Answers = Readonly<Record<string, JsonObject>>;

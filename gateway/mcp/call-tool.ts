@@ -21,6 +21,7 @@ export type CallEnd =
   | { readonly kind: 'result'; readonly result: JsonObject }
   | { readonly kind: 'confirm'; readonly check: ToolCheck; readonly result: JsonObject };
 
+const OWN_META: ReadonlySet<string> = new Set(['toolgate/call', 'toolgate/receipt']);
 const KNOWN: ReadonlySet<string> = new Set(CALL_MEMBER_NAMES);
 
 /** `tools/call`: the call goes the one way that every call goes. Throws JSON-RPC errors for what is no call. */
@@ -134,6 +135,9 @@ interface Given {
 
 /** `_meta["toolgate/call"]` and `_meta["toolgate/receipt"]`. */
 function readMembers(meta: JsonObject): Given {
+  // One that is misspelled would be passed over, and the call then be proved in another way than its caller meant.
+  const unknown = Object.keys(meta).find((name) => name.toLowerCase().startsWith('toolgate/') && !OWN_META.has(name));
+  if (unknown !== undefined) throw invalid(`\`_meta["${unknown.slice(0, 64)}"]\` is none that the gateway knows`);
   const call = meta['toolgate/call'];
   const receipt = meta['toolgate/receipt'];
   if (call !== undefined && !isObject(call)) throw invalid('`_meta["toolgate/call"]` must be an object');

@@ -7,7 +7,7 @@ import { answerLegacy } from './answer-legacy.ts';
 import type { EndpointContext } from './client-call.ts';
 import { makeServer } from './endpoint-server.ts';
 import { EventLog } from './event-log.ts';
-import { allowsMethod } from './methods.ts';
+import { allowsMethod, isNotification } from './methods.ts';
 import type { ServerRegistry } from './server-registry.ts';
 import { makeClaims, renderSessionId, type SessionClaims, verifySessionId } from './session-id.ts';
 import { objectFromWire, objectToWire } from './wire-digits.ts';
@@ -151,7 +151,7 @@ export class LegacySessions {
           })
         : () => undefined;
     server.fallbackNotificationHandler = async ({ method, params }) => {
-      if (route?.source.kind !== 'mcp' || !allowsMethod(route.methods, method)) return;
+      if (route?.source.kind !== 'mcp' || !isNotification(method) || !allowsMethod(route.methods, method)) return;
       await registry.get(route).tellServer(claims.id, method, objectFromWire(params ?? {}));
     };
     const callAs = (now: Caller): void => {

@@ -70,6 +70,11 @@ export class McpService {
     if ('problem' in caller) return exchange.problem(caller.problem);
     if (!this.#reaches(caller, server))
       return exchange.problem(fault('no_route', 'there is no MCP endpoint of that name'));
+    const unread = unreadHeader(exchange);
+    if (unread !== undefined) {
+      const detail = `the header \`${unread}\` is not read here; members of a call go in \`_meta\` of its message`;
+      return writeRpcProblem(exchange, fault('bad_member', detail), -32600);
+    }
     if (exchange.method === 'POST') return this.#post(exchange, caller, server);
     if (exchange.method === 'GET' || exchange.method === 'DELETE') return this.#legacyOnly(exchange, caller, server);
     exchange.problem(fault('method_not_allowed', 'this path takes POST, GET, DELETE'), ['POST', 'GET', 'DELETE']);
@@ -250,6 +255,14 @@ function standardHeaders(exchange: EdgeExchange): {
     ...(method === undefined ? {} : { mcpMethodHeader: method }),
     ...(name === undefined ? {} : { mcpNameHeader: name }),
   };
+}
+
+/**
+ * A header that means something on the routes: whoever sends one counts on it (on an agent, a receipt, a key under which
+ * a write is made once), and would not learn that it was passed over.
+ */
+function unreadHeader({ request }: EdgeExchange): string | undefined {
+  return Object.keys(request.headers).find((name) => name.startsWith('toolgate-') || name === 'idempotency-key');
 }
 
 function idOf(message: JsonObject | undefined): string | number | null {

@@ -16,6 +16,14 @@ const DEFAULT_METHODS = [
   'tasks/',
 ] as const;
 
+/**
+ * Whether what one side says of its own accord may go to the other. A notification under the name of a request is none: a
+ * server that looks at the name alone would do it, and nothing would have been checked.
+ */
+export function isNotification(method: string): boolean {
+  return method.startsWith('notifications/');
+}
+
 /** Whether a route lets a method through. `tools` and `tools/` both name all below it. */
 export function allowsMethod(methods: readonly string[] | undefined, method: string): boolean {
   const all: readonly string[] = methods ?? DEFAULT_METHODS;

@@ -9,11 +9,19 @@ import type { ServerFetch } from './http-fetch.ts';
 import { OWN_NAME } from './own-name.ts';
 import { type StdioCommand, StdioTransport } from './stdio-transport.ts';
 
+/** A call that is on its way. */
+export interface ActiveCall extends CallRelay {
+  /** Something was heard of it, so that its time begins anew. */
+  readonly heard: () => void;
+}
+
 /** A connection to an MCP server that speaks for one client's session, or for all of them (a process). */
 export interface Link {
   readonly client: Client;
   /** Calls that are on their way over it. */
-  readonly active: Set<CallRelay>;
+  readonly active: Set<ActiveCall>;
+  /** A call whose answer is filtered has gone over it. */
+  filtered: boolean;
   /** Ends it, also at the server. */
   end(): Promise<void>;
 }
@@ -55,6 +63,7 @@ export async function linkHttp(
   return {
     client,
     active: new Set(),
+    filtered: false,
     end: async () => {
       // The server may be gone, or keep its sessions: it was told, that is all that there is to do.
       await transport.terminateSession().catch(() => undefined);
@@ -74,5 +83,5 @@ export async function linkStdio(command: StdioCommand, make: (mode: 'auto' | 'le
     await client.connect(new StdioTransport(command), { timeout: CONNECT_MS });
   }
   const connected = client;
-  return { client: connected, active: new Set(), end: () => connected.close() };
+  return { client: connected, active: new Set(), filtered: false, end: () => connected.close() };
 }

@@ -6,7 +6,7 @@ import { AskFault, isSessionLost } from './call-fault.ts';
 import { FETCH_WATCH } from './http-fetch.ts';
 import { IdleTimer } from './idle-timer.ts';
 import type { ServerConnection } from './server-connection.ts';
-import type { Link } from './server-links.ts';
+import type { ActiveCall, Link } from './server-links.ts';
 import { objectFromWire, objectToWire } from './wire-digits.ts';
 
 /** One request to a server. */
@@ -126,8 +126,9 @@ async function send(link: Link, request: ServerRequest, params: JsonObject): Pro
 
 /** Makes the call one that is on its way: what the server says of it is heard, and while its client is asked its time stands still. */
 function begin(link: Link, relay: CallRelay, idle: IdleTimer): () => void {
-  const timed: CallRelay = {
+  const timed: ActiveCall = {
     ...relay,
+    heard: () => idle.heard(),
     notify: (method, params) => {
       idle.heard();
       relay.notify(method, params);
@@ -135,6 +136,7 @@ function begin(link: Link, relay: CallRelay, idle: IdleTimer): () => void {
     ask: (questions) => idle.pausedFor(() => relay.ask(questions)),
   };
   link.active.add(timed);
+  if (relay.quiet === true) link.filtered = true;
   return () => {
     link.active.delete(timed);
   };

@@ -1,7 +1,8 @@
 import { type Client, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/client';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { AskedOfClient, CallRelay } from '../exchange.ts';
-import type { Link } from './server-links.ts';
+import { isNotification } from './methods.ts';
+import type { ActiveCall, Link } from './server-links.ts';
 import { objectFromWire, objectToWire } from './wire-digits.ts';
 
 /** What a server says outside of any call. */
@@ -14,6 +15,7 @@ interface Listener {
 }
 
 const UPDATED = 'notifications/resources/updated';
+const LOGGED = 'notifications/message';
 
 /** What a server says of its own accord, and to whom it goes. */
 export class ServerVoice {
@@ -87,24 +89,30 @@ export class ServerVoice {
   }
 
   /** Calls on their way over a connection whose answers are filtered. */
-  #quiet(client: Client): readonly CallRelay[] {
+  #quiet(client: Client): readonly ActiveCall[] {
     return [...(this.#links.get(client)?.active ?? [])].filter(({ quiet }) => quiet === true);
   }
 
   /** The newest call on its way over a connection, where all that are on their way are one session's. */
-  #soleRelay(client: Client): CallRelay | undefined {
+  #soleRelay(client: Client): ActiveCall | undefined {
     const active = [...(this.#links.get(client)?.active ?? [])];
     const newest = active.at(-1);
     return newest !== undefined && active.every(({ link }) => link === newest.link) ? newest : undefined;
   }
 
   #tell(client: Client, name: string, method: string, params: JsonObject): void {
+    if (!isNotification(method)) return;
     const relay = this.#soleRelay(client);
     const isOfNoCall = method.endsWith('/list_changed') || method === UPDATED;
     const quiet = isOfNoCall ? [] : this.#quiet(client);
     if (quiet.length > 0) {
       // It may show records that a filter holds back, and of which call it is cannot be told: their clocks alone hear it.
-      for (const call of quiet) call.notify(method, params);
+      for (const call of quiet) call.heard();
+      return;
+    }
+    if (method === LOGGED && this.#links.get(client)?.filtered === true) {
+      // A log message has a way of its own, and may come when the answer that it is of has long been passed on.
+      relay?.heard();
       return;
     }
     if (relay !== undefined && !isOfNoCall) {

@@ -13,6 +13,6 @@ export function pairOf(catalogue: Catalogue, server: string | undefined, name: s
   if (server !== undefined) return `${server}/${name}`;
   // A server's name holds no `__`, so that the first one parts it from the tool's.
   const at = name.indexOf(BETWEEN);
-  if (at <= 0) return catalogue.tools.has(name) ? `${BETWEEN}/${name}` : name;
+  if (at <= 0) return catalogue.tools.has(name) || catalogue.byName.has(name) ? `${BETWEEN}/${name}` : name;
   return `${name.slice(0, at)}/${name.slice(at + BETWEEN.length)}`;
 }

@@ -7,7 +7,9 @@ import type { CompiledFilter, Filtered } from './filter.ts';
 /**
  * Filters an MCP tool result (`CallToolResult`): the records stand in `structuredContent`, in text content that is JSON,
  * or in both, and what is passed on says the same in both. Content that cannot be read as JSON could show a record that
- * is held back, so beside `structuredContent` it is left out, and alone it makes the result unreadable (`undefined`).
+ * is held back, so beside `structuredContent` it is left out, and alone it makes the result unreadable (`undefined`): but
+ * for a result that says that the call failed, whose words pass where they are no records. Any member beside these
+ * (`_meta`, those of later revisions) could show one too, and is left out, of the result and of its texts.
  * @param render writes JSON text, every digit of large integers kept
  */
 export function filterToolResult(
@@ -17,24 +19,26 @@ export function filterToolResult(
   render: (value: JsonValue) => string,
 ): Filtered | undefined {
   if (!isObject(result)) return undefined;
-  const { structuredContent, content } = result;
-  if (structuredContent !== undefined) {
-    const filtered = filter(structuredContent, lookups);
-    if (filtered === undefined) return undefined;
+  const { structuredContent, content, isError } = result;
+  const failed = isError === true;
+  const told: JsonObject = isError === undefined ? {} : { isError };
+  const filtered = structuredContent === undefined ? undefined : filter(structuredContent, lookups);
+  if (filtered !== undefined) {
     const text = [{ type: 'text', text: render(filtered.value) }];
-    const members = { ...result, structuredContent: filtered.value, content: text };
+    const members = { content: text, structuredContent: filtered.value, ...told };
     return { value: members, heldBack: filtered.heldBack };
   }
-  if (!isArray(content)) return undefined;
+  if (!isArray(content) || (structuredContent !== undefined && !failed)) return undefined;
   const blocks: JsonValue[] = [];
   let heldBack = 0;
   for (const block of content) {
-    const filtered = filterText(filter, block, lookups, render);
-    if (filtered === undefined) return undefined;
-    blocks.push(filtered.value);
-    heldBack += filtered.heldBack;
+    const shown = filterText(filter, block, lookups, render) ?? (failed ? { value: block, heldBack: 0 } : undefined);
+    if (shown === undefined) return undefined;
+    blocks.push(shown.value);
+    heldBack += shown.heldBack;
   }
-  return { value: { ...result, content: blocks }, heldBack };
+  const kept: JsonObject = structuredContent === undefined ? {} : { structuredContent };
+  return { value: { content: blocks, ...kept, ...told }, heldBack };
 }
 
 function filterText(
@@ -47,9 +51,8 @@ function filterText(
   const value = parseText(block['text']);
   const filtered = value === undefined ? undefined : filter(value, lookups);
   if (filtered === undefined) return undefined;
-  if (filtered.heldBack === 0) return { value: block, heldBack: 0 };
-  const rewritten: JsonObject = { ...block, text: render(filtered.value) };
-  return { value: rewritten, heldBack: filtered.heldBack };
+  const { heldBack } = filtered;
+  return { value: { type: 'text', text: heldBack === 0 ? block['text'] : render(filtered.value) }, heldBack };
 }
 
 function parseText(text: string): JsonValue | undefined {

@@ -2,11 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/client';
 import { fromJsonSchema, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
-import { type Backend, httpBackend } from '../http/backends.ts';
+import { type Backend, eventually, httpBackend } from '../http/backends.ts';
 import { connectClient } from './clients.ts';
 import { type HttpFixture, startHttpFixture } from './fixture-http.ts';
 import { PNG, schema } from './fixture-schema.ts';
@@ -32,9 +31,19 @@ interface Case {
   /** The tool, of those that the configuration filters. */
   readonly tool?: 'jobs' | 'lenient' | 'orders';
   /** What the server answers. */
-  readonly answer: { readonly content?: readonly Block[]; readonly structuredContent?: unknown };
+  readonly answer: {
+    readonly content?: readonly Block[];
+    readonly structuredContent?: unknown;
+    readonly isError?: true;
+    readonly _meta?: unknown;
+    readonly rows?: unknown;
+  };
   /** What is passed on; absent where nothing is. */
-  readonly shown?: { readonly content: readonly Block[]; readonly structuredContent?: unknown };
+  readonly shown?: {
+    readonly content: readonly Block[];
+    readonly structuredContent?: unknown;
+    readonly isError?: true;
+  };
   readonly held?: number;
 }
 
@@ -95,6 +104,28 @@ const CASES: Readonly<Record<string, Case>> = {
     shown: { content: [text({ orders: [{ id: 7, items: [GOOD] }] })] },
     held: 2,
   },
+  'members beside both, of the result and of its texts': {
+    answer: { structuredContent: ROWS, content: [], _meta: { 'board/rows': ROWS }, rows: ROWS },
+    shown: { structuredContent: SHOWN, content: [text(SHOWN)] },
+    held: 1,
+  },
+  'members beside text, of the result and of the text': {
+    answer: {
+      content: [{ ...text({ jobs: [GOOD] }), _meta: ROWS }],
+      _meta: ROWS,
+    },
+    shown: { content: [text({ jobs: [GOOD] })] },
+    held: 0,
+  },
+  'records of a call that failed': {
+    answer: { isError: true, structuredContent: { error: 'in part' }, content: [text(ROWS), text('"it broke off"')] },
+    shown: {
+      isError: true,
+      structuredContent: { error: 'in part' },
+      content: [text(SHOWN), text('"it broke off"')],
+    },
+    held: 1,
+  },
   'no content at all': { answer: { content: [] }, shown: { content: [] }, held: 0 },
   'an image beside text': { answer: { content: [text(ROWS), IMAGE] } },
   'a resource alone': { answer: { content: [EMBEDDED] } },
@@ -110,6 +141,9 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   'more text than may be read': { answer: { content: [text({ jobs: [BAD, { ...GOOD, pad: 'x'.repeat(70_000) }] })] } },
 };
+
+/** What the server says behind a log message that comes when its call is over. */
+const MARKER = 'notifications/of-its-own';
 
 /** Two pages, each with a record that is held back. */
 const PAGES: Readonly<Record<string, unknown>> = {
@@ -146,6 +180,12 @@ function makeBoard(): McpServer {
         const sample = inputRequired.createMessage({ messages: [asked], maxTokens: 9 });
         return inputRequired({ inputRequests: { sample } });
       }
+      if ((args as { as?: string }).as === 'late') {
+        setTimeout(async () => {
+          await server.sendLoggingMessage({ level: 'info', data: BAD });
+          await server.server.notification({ method: MARKER } as never);
+        }, 20);
+      }
       return { structuredContent: ROWS, content: [text(ROWS)] } as never;
     },
   );
@@ -160,12 +200,13 @@ function filtered(name: string, each = 'jobs[]', unknown = {}): object {
 interface Shown {
   readonly content?: readonly Block[];
   readonly structuredContent?: unknown;
+  readonly isError?: boolean;
   readonly _meta?: Readonly<Record<string, unknown>> | undefined;
 }
 
-function asJson({ content = [], structuredContent }: Shown): unknown {
+function asJson({ content = [], structuredContent, isError = false }: Shown): unknown {
   const blocks = content.map((block) => (block['type'] === 'text' ? JSON.parse(String(block['text'])) : block));
-  return { blocks, structuredContent };
+  return { blocks, structuredContent, isError };
 }
 
 describe('a filtered read of an MCP server', () => {
@@ -224,21 +265,18 @@ describe('a filtered read of an MCP server', () => {
     describe(`(${era} era)`, () => {
       const heard: unknown[] = [];
       let client: Client;
+      const prepare = (made: Client): void => {
+        made.fallbackNotificationHandler = (notification) => {
+          heard.push(notification);
+          return Promise.resolve();
+        };
+        made.fallbackRequestHandler = (request) => {
+          heard.push(request);
+          return Promise.resolve({ role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' });
+        };
+      };
       before(async () => {
-        client = await connectClient(`${gateway.url}/mcp`, {
-          era,
-          capabilities: { sampling: {} },
-          prepare: (made) => {
-            made.fallbackNotificationHandler = (notification) => {
-              heard.push(notification);
-              return Promise.resolve();
-            };
-            made.fallbackRequestHandler = (request) => {
-              heard.push(request);
-              return Promise.resolve({ role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' });
-            };
-          },
-        });
+        client = await connectClient(`${gateway.url}/mcp`, { era, capabilities: { sampling: {} }, prepare });
       });
       after(() => client.close());
 
@@ -261,13 +299,13 @@ describe('a filtered read of an MCP server', () => {
               assert.equal(logged().length, counts);
               return;
             }
-            const lines = logged().length;
+            const earlier = logged().length;
             const result = await call(`board__${tool}`, { as }, {});
             assert.deepEqual(asJson(result), asJson(shown));
             assert.doesNotMatch(JSON.stringify(result), /HIDDEN/);
             assert.equal(result._meta?.['toolgate/held-back'], held);
-            // The answer of a read does not wait for the line of its outcome.
-            while (logged().length === lines) await pause(5);
+            // The line follows the answer.
+            assert.ok(await eventually(() => logged().length > earlier));
             assert.equal(logged().at(-1), held);
           });
         }
@@ -296,6 +334,16 @@ describe('a filtered read of an MCP server', () => {
         assert.equal(asked.isError, true);
         assert.doesNotMatch(JSON.stringify([asked, heard]), /HIDDEN/);
         assert.deepEqual(heard, []);
+        // A server of sessions can also say it when the answer is long here.
+        if (era === 'modern') return;
+        const late = await connectClient(`${gateway.url}/mcp/board`, { prepare });
+        await late.callTool({ name: 'talkative', arguments: { as: 'late' } });
+        assert.ok(await eventually(() => heard.length > 0));
+        assert.deepEqual(
+          heard.map((told) => (told as { method?: string }).method),
+          [MARKER],
+        );
+        await late.close();
       });
 
       test('and of an HTTP route that is offered there', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startTestGateway } from '../harness/gateway.ts';
+import { eventually } from '../http/backends.ts';
 import { textOf } from './clients.ts';
 import { closeStages, closing, connect, initialize, NO_ARGUMENTS, one, post, SECOND, stage } from './proxy-stage.ts';
 import { progressTokenOf, said, startRawServer, tool } from './raw-server.ts';
@@ -170,15 +171,31 @@ test('6: every page of a list is read; one that does not advance ends the list w
   );
 });
 
-test('7: a batch is refused and reaches no server', async () => {
+test('7: a batch is refused and reaches no server, and neither does a request in the clothes of a notification', async () => {
   const { gateway, server } = await stage({ ...one('look'), handle: ({ result }) => result(said('seen')) });
-  const id = await initialize(gateway.url, '/mcp/raw');
-  const before = server.received.length;
+  const headers = { 'mcp-session-id': await initialize(gateway.url, '/mcp/raw') };
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'look', arguments: {} } };
-  const answer = await post(gateway.url, '/mcp/raw', [call], { 'mcp-session-id': id });
+  assert.equal((await post(gateway.url, '/mcp/raw', call, headers)).status, 200);
+  const before = server.received.length;
+  const answer = await post(gateway.url, '/mcp/raw', [call], headers);
   assert.equal(answer.status, 400);
   assert.equal(JSON.parse(answer.text).error.code, -32600);
-  assert.equal(server.received.length, before);
+  // Nobody who counts on a header learns late that a message has its own place for what it says.
+  for (const name of ['toolgate-receipt', 'toolgate-agent', 'idempotency-key']) {
+    const passedOver = await post(gateway.url, '/mcp/raw', call, { ...headers, [name]: 'x' });
+    assert.deepEqual([passedOver.status, JSON.parse(passedOver.text).error.code], [400, -32600], name);
+  }
+  // A lax server does what a message is named after, also one without an id, which the protocol has for a notification.
+  const { id: _id, ...notified } = call;
+  for (const method of ['tools/call', 'resources/read', 'prompts/get', 'tasks/cancel', 'subscriptions/listen'])
+    await post(gateway.url, '/mcp/raw', { ...notified, method }, headers);
+  for (const id of [null, '', 1.5, {}, []])
+    await post(gateway.url, '/mcp/raw', { ...call, id, method: 'x/y' }, headers);
+  // What is one reaches it, and behind all that was sent before.
+  await post(gateway.url, '/mcp/raw', { ...notified, method: 'notifications/of-its-own' }, headers);
+  assert.ok(await eventually(() => server.received.length > before));
+  const [first, ...others] = server.received.slice(before);
+  assert.deepEqual([first?.method, others], ['notifications/of-its-own', []]);
 });
 
 test('8 and 9: an error of a tool with an output schema, unknown `_meta` and nulls in structured content pass unchanged', async () => {

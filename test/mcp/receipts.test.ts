@@ -2,18 +2,22 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/client';
+import { newCredential } from '../../gateway/config/credential.ts';
 import { encodeBase64url } from '../../receipts/base64url.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { cutHistory } from '../../receipts/history-cut.ts';
+import type { TestGateway } from '../harness/gateway.ts';
 import { APP, issuerHistory, OTHER, type ReceiptAnswer, RUNTIME_KEY, type Said } from '../proofs/world.ts';
 import { checkOf, textOf } from './clients.ts';
 import { connect, raw, start } from './proxy-stage.ts';
 import { type RawServer, said, tool } from './raw-server.ts';
 
 const NAMES = ['get_order', 'charge', 'keyed', 'idem'] as const;
+const CLERK = newCredential();
 const USUAL = { amount: 40, order_id: 'A1' };
 
 let server: RawServer;
+let gateway: TestGateway;
 let clients: Readonly<Record<'legacy' | 'modern' | 'other', Readonly<Record<'shop' | 'mixed' | 'plain', Client>>>>;
 /** What becomes of the calls to come, in place of an answer. */
 const next: ('drop' | Promise<void>)[] = [];
@@ -47,7 +51,15 @@ before(async () => {
   });
   const tools = NAMES.flatMap((name) => [`shop/${name}`, `mixed/${name}`]);
   const issuer = { public_key: encodeBase64url(RUNTIME_KEY.publicBytes), agents: ['desk'], tools };
-  const gateway = await start({
+  const bare = (name: string, verify: string, agents: readonly string[], tools: readonly string[]): object => ({
+    name,
+    path: `/${name}`,
+    upstream: new URL(server.url).origin,
+    verify,
+    agents,
+    http: tools.map((tool) => ({ name: tool, method: 'GET', path: `/${tool}` })),
+  });
+  gateway = await start({
     audience: 'shop-gateway',
     keys: { signing: './gateway.pem', issuers: [{ id: 'desk-runtime', ...issuer }] },
     agents: {
@@ -57,8 +69,15 @@ before(async () => {
           { key: OTHER.digest, host: true, name: 'other' },
         ],
       },
+      clerk: { credentials: [CLERK.digest] },
     },
-    routes: [route('shop', 'receipt'), route('mixed', 'either'), route('plain', 'check')],
+    routes: [
+      route('shop', 'receipt'),
+      route('mixed', 'either'),
+      route('plain', 'check'),
+      bare('sole', 'receipt', ['desk', 'clerk'], ['peek', 'look']),
+      bare('open', 'check', ['desk'], ['look']),
+    ],
   });
   // Where the processor is shared a list may come later than the first call.
   while (
@@ -135,6 +154,21 @@ test('where a route takes nothing else, a history among the members is the recei
     _meta: { 'toolgate/call': members },
   });
   assert.equal(receiptOf(result).reason, 'receipt', textOf(result));
+});
+
+test('a route that takes receipts alone takes nothing else, however a call names its tool', async () => {
+  // The first is offered by one server; of the second this agent reaches one of two.
+  for (const tool of ['peek', 'look', 'sole/peek', 'sole/look']) {
+    const answer = await gateway.request('POST', '/v1/call', { key: CLERK.key, body: { tool, arguments: {} } });
+    const { receipt } = answer.json as { receipt?: ReceiptAnswer };
+    assert.equal(receipt?.reason, 'receipt_missing', answer.text);
+  }
+  const all = await connect(`${gateway.url}/mcp`, { key: CLERK.key });
+  for (const name of ['peek', 'look', 'sole/peek', '__peek', 'sole__peek']) {
+    const result = await all.callTool({ name, arguments: {} });
+    const said = [checkOf(result).reason, receiptOf(result).reason];
+    assert.deepEqual(said, name === 'sole__peek' ? [undefined, 'receipt_missing'] : ['unknown_tool', undefined], name);
+  }
 });
 
 interface Refused {
@@ -288,4 +322,9 @@ test('`either` takes a receipt where one is given and checks the call where none
   assert.equal(asked.isError, true);
   assert.equal(checkOf(asked).decision, 'confirm');
   await assert.rejects(send(clients.legacy.plain, issuerHistory(), 'charge', args), { code: -32602 });
+  // A receipt under a name that nobody reads is no reason for a check.
+  for (const name of ['toolgate/receipts', 'Toolgate/Receipt', 'toolgate/']) {
+    const misnamed = { name: 'charge', arguments: args, _meta: { [name]: spent } };
+    await assert.rejects(clients.modern.mixed.callTool(misnamed), { code: -32602 }, name);
+  }
 });
