@@ -3,6 +3,8 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { after, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'yaml';
+import { createLog } from '../../gateway/log.ts';
+import { runGateway } from '../../gateway/serve/run-gateway.ts';
 import { startTestGateway } from '../harness/gateway.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { act, type RecordingBackend, type Seen, startBackend } from './backend.ts';
@@ -300,16 +302,12 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
   });
 
   test('a fault point keeps a production gateway from starting', async () => {
-    const backend = await startBackend();
-    const folder = await makeFolder(worldConfig(backend.url));
-    try {
-      const env = { NODE_ENV: 'production' };
-      await assert.rejects(folder.start({ fault: 'after-claim', env }), /TOOLGATE_FAULT is set.*take it out/);
-      await assert.rejects(folder.start({ fault: 'no-such-point' }), /names no fault point/);
-    } finally {
-      await folder.remove();
-      await backend.close();
-    }
+    const log = createLog({ level: 'silent' });
+    const start = (env: NodeJS.ProcessEnv): Promise<unknown> =>
+      runGateway({ configFile: '/no/gateway.yaml', env: { ...process.env, ...env }, log });
+    const named = start({ NODE_ENV: 'production', TOOLGATE_FAULT: 'after-claim' });
+    await assert.rejects(named, /TOOLGATE_FAULT is set.*take it out/);
+    await assert.rejects(start({ TOOLGATE_FAULT: 'no-such-point' }), /names no fault point/);
   });
 });
 
