@@ -83,10 +83,13 @@ test('13: one of forty tools has a schema that leads nowhere; the others work', 
     },
   });
   const others = Array.from({ length: 39 }, (_, at) => tool(`t${at}`));
-  const { url } = await stage({
+  const { url, gateway } = await stage({
     pages: () => [{ tools: [broken, ...others, { name: 7 }, { name: 'no schema' }] }],
     handle: ({ result }) => result(said('ok')),
   });
+  const told = gateway.whole().warnings.filter(({ message }) => message.includes('`raw/broken`'));
+  assert.equal(told.length, 1);
+  assert.match(told[0]?.message ?? '', /#\/\$defs\/none.*no-such/);
   const client = await connect(url);
   const names = (await client.listTools()).tools.map(({ name }) => name);
   assert.ok(names.length >= 39 && names.includes('t0') && names.includes('t38'));
