@@ -1,4 +1,5 @@
 import type { CompiledSchema } from '../../policy/schema/compile.ts';
+import { FREE_FORM } from '../../policy/schema/partial.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RouteConfig } from '../config/config.ts';
 import type { ConfigPath, ProblemLog } from '../config/problem.ts';
@@ -91,6 +92,8 @@ function draftTool(
           isHttp || said.result !== undefined,
           log,
         );
+  if (source.listed !== undefined && said.result === undefined && result !== undefined)
+    tellUnreadResult(id, result, source.path, log);
   const writes = readWrites(id, source, words, log);
   if (input === undefined) return undefined;
   const further = source.partial ?? [];
@@ -150,6 +153,17 @@ function compileAt(
   if (compiled.unusable === undefined) return compiled;
   log.error('bad_schema', path, `${what} is no JSON Schema that can be used: ${compiled.unusable}`);
   return undefined;
+}
+
+/** What a server got wrong in the schema of its answers: the tool works, and no rule can go by what nobody can read. */
+function tellUnreadResult(id: string, result: CompiledSchema<JsonObject>, path: ConfigPath, log: ProblemLog): void {
+  const slips = result.partial.filter((reason) => !reason.startsWith(FREE_FORM));
+  if (slips.length === 0) return;
+  log.warning(
+    'result_partial',
+    path,
+    `what \`${id}\` says of its answers cannot be read in full (${slips.slice(0, 3).join('; ')}): no rule can go by those fields`,
+  );
 }
 
 function withPartial(schema: CompiledSchema<JsonObject>, further: readonly string[]): CompiledSchema<JsonObject> {

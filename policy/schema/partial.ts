@@ -6,6 +6,8 @@ import { escapeToken } from './walk.ts';
 /** A schema of more parts than this is not compiled: it would hold the process for seconds. */
 const MAX_NODES = 40_000;
 const MAX_REASONS = 20;
+/** Begins a reason that is no slip: the schema says nothing of what may stand at a place. */
+export const FREE_FORM = 'anything may stand here';
 
 /**
  * Goes through everything that a schema reaches. Returns why it cannot be enforced in full, each reason with the place
@@ -24,8 +26,7 @@ export function partialReasons(root: SchemaNode): readonly string[] {
     refuseLoops(place, path);
     const inPlace = inPlaceNodes([place]);
     // Arguments and results are objects, so an array at the top is nobody's concern.
-    if (path === '' ? admitsFreeObject(place, inPlace) : isFreeForm(place, inPlace))
-      note(reasons, 'anything may stand here', path);
+    if (path === '' ? admitsFreeObject(place, inPlace) : isFreeForm(place, inPlace)) note(reasons, FREE_FORM, path);
     for (const node of inPlace) {
       if (seen.has(node)) continue;
       seen.add(node);
@@ -49,7 +50,7 @@ export function partialReasons(root: SchemaNode): readonly string[] {
 function note(reasons: Map<string, string>, reason: string, path: string): void {
   const where = path === '' ? '' : ` (at \`${path.length > 200 ? `${path.slice(0, 200)}…` : path}\`)`;
   // A fault of a shared component is told once; free-form values are told for each place.
-  const key = reason === 'anything may stand here' ? reason + path : reason;
+  const key = reason === FREE_FORM ? reason + path : reason;
   if (!reasons.has(key)) reasons.set(key, reason + where);
 }
 

@@ -7,7 +7,7 @@ import { createLog } from '../../gateway/log.ts';
 import { runGateway } from '../../gateway/serve/run-gateway.ts';
 import { startTestGateway } from '../harness/gateway.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
-import { act, type RecordingBackend, type Seen, startBackend } from './backend.ts';
+import { act, answerOnly, type RecordingBackend, type Seen, startBackend } from './backend.ts';
 import { killWhileFollowing } from './kill-while-following.ts';
 import { type GatewayFolder, makeFolder } from './process.ts';
 import {
@@ -63,6 +63,12 @@ async function listed({ url, session }: At): Promise<UnknownOutcome> {
   return until('it is listed', async () => (await unknowns(url)).find((unknown) => unknown.session === session));
 }
 
+/** What is used of the limit on bookings. */
+async function bookings({ url }: At): Promise<{ readonly settled: string; readonly held: string } | undefined> {
+  const { usage } = await get<{ usage: { settled: string; held: string }[] }>(url, '/v1/usage', 'ana-key');
+  return usage.map(({ settled, held }) => ({ settled, held }))[0];
+}
+
 /** Waits until a repeat of the call gets its stored answer. */
 async function replays(tool: string, at: At): Promise<void> {
   const again = await until('the replay', async () => {
@@ -77,7 +83,7 @@ async function twoWrites({ url, session, order, run }: At): Promise<void> {
   await call(url, 'charge', { order }, { session, run });
 }
 
-/** Both writes are undone, each once, and every send of the refund had one key. */
+/** Both writes are undone, each once, and every send of an undo had the one key of its step. */
 async function undone(at: At): Promise<void> {
   const { backend, order } = at;
   const run = await untilRun(at.url, at.run, 'compensated');
@@ -86,6 +92,15 @@ async function undone(at: At): Promise<void> {
     ['compensated', 'compensated'],
   );
   assert.equal(backend.of('unbook').filter(({ body }) => body['order'] === order).length, 1);
+  // What the backend answered to a charge counts what it had done by then.
+  const charge = `charge-${backend.done.findIndex(({ tool, body }) => tool === 'charge' && body['order'] === order) + 1}`;
+  const ofCharge = ({ body }: Seen): boolean => body['charge'] === charge;
+  assert.equal(backend.of('refund').filter(ofCharge).length, 1);
+  const keysOf = (sends: readonly Seen[]): readonly (string | undefined)[] => [...new Set(sends.map(({ key }) => key))];
+  const [refund, ...others] = keysOf(backend.seen.filter((one) => one.tool === 'refund' && ofCharge(one)));
+  assert.deepEqual([typeof refund, others], ['string', []]);
+  const [unbook, ...more] = keysOf(sent(at).filter(({ tool }) => tool === 'unbook'));
+  assert.deepEqual([typeof unbook, more, unbook === refund], ['string', [], false]);
   const charged = run.steps.filter(({ tool }) => tool === 'shop/refund');
   assert.equal(charged.length, 1);
 }
@@ -101,6 +116,7 @@ const SCENARIOS: readonly Scenario[] = [
         return answered.json.outcome === undefined ? undefined : answered;
       });
       assert.deepEqual([again.json.outcome, again.json.check?.step], ['ran', 1]);
+      assert.deepEqual(await bookings(at), { settled: '1', held: '0' });
       assert.deepEqual([sent(at).length, effects(at)], [1, 1]);
     },
   },
@@ -120,12 +136,14 @@ const SCENARIOS: readonly Scenario[] = [
     look: async (at) => {
       const unknown = await listed(at);
       assert.equal(unknown.why, 'owner_gone');
+      assert.equal((await bookings(at))?.held, '1', 'its hold is kept');
       const repeat = await once('book')(at);
       assert.deepEqual([repeat.status, repeat.json.type], [409, 'urn:toolgate:outcome_pending']);
       assert.equal(sent(at).length, 0);
       const settle = { outcome: 'failed', reason: 'the backend has no such booking' };
       assert.equal((await post(at.url, `/v1/outcomes/${unknown.id}/settle`, settle, 'ana-key')).status, 200);
       assert.equal((await once('book')(at)).json.outcome, 'ran');
+      assert.equal((await bookings(at))?.held, '0');
     },
   },
   {
@@ -185,6 +203,21 @@ const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
+/** The backend fails an undo three times and then does it; the undo of the step before it waits for that. */
+async function failsThrice(at: At): Promise<void> {
+  const { url, backend, order, run } = at;
+  await twoWrites(at);
+  const before = backend.seen.length;
+  backend.next('refund', answerOnly(503), { times: 3 });
+  await post(url, `/v1/runs/${run}/undo`, {});
+  await undone(at);
+  const undos = backend.seen.slice(before).filter(({ body }) => 'charge' in body || body['order'] === order);
+  assert.deepEqual(
+    undos.map(({ tool }) => tool),
+    ['refund', 'refund', 'refund', 'refund', 'unbook'],
+  );
+}
+
 after(async () => {
   if (typeof server !== 'string') await server.close();
 });
@@ -197,7 +230,9 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
 
     test(`${kind}: a kill at each point ends right`, { skip, timeout: STARTS_MS }, async (t) => {
       const backend = await startBackend();
-      const folder = await makeFolder(worldConfig(backend.url, await storeOf()));
+      const folder = await makeFolder(
+        worldConfig(backend.url, await storeOf(), { book: { at_most: [{ count: 1_000, per: 'month' }] } }),
+      );
       try {
         let gateway = await folder.start();
         for (const [n, { title, fault, begin, look }] of SCENARIOS.entries()) {
@@ -211,6 +246,16 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
             await look({ ...at, url: gateway.url });
           });
         }
+        await t.test('an undo that fails three times: one key, and the one before it waits', async () => {
+          await failsThrice({
+            url: gateway.url,
+            backend,
+            session: 's-thrice',
+            key: 'k-thrice',
+            order: 'o-thrice',
+            run: 'r-thrice',
+          });
+        });
         await gateway.stop();
       } finally {
         await folder.remove();
@@ -236,6 +281,9 @@ describe('a gateway that is killed', { concurrency: 3 }, () => {
         );
         const ran = answers.filter(({ json }) => json.outcome === 'ran' && json.replayed !== true);
         assert.equal(ran.length, 1);
+        for (const { status, json } of answers.filter((one) => one !== ran[0])) {
+          if (status === 200) assert.deepEqual([json.replayed, json.result], [true, ran[0]?.json.result]);
+        }
         assert.equal(backend.of('book').length, 1);
         const foreign = await call(urlOf(1), 'book', { order: 'x' }, members(), 'other-key');
         assert.equal(foreign.json.replayed, undefined);

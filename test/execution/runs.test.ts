@@ -88,6 +88,30 @@ describe('runs and their undo', { concurrency: true }, () => {
     assert.equal(ended.json.check?.reason, 'run_ended');
   });
 
+  test('three writes are undone last first, each with what is bound to it and a key of its own', async () => {
+    const { url } = gateway;
+    const members = { session: 's-three', run: 'r-three' };
+    const idOf = async (tool: string): Promise<unknown> =>
+      (await call(url, tool, { order: 'three' }, members)).json.result?.['id'];
+    const [charge, , again] = [await idOf('charge'), await idOf('book'), await idOf('charge')];
+    const before = backend.seen.length;
+    const refused = await call(url, 'charge', { order: 'three', more: 1 }, members);
+    assert.equal(refused.json.check?.decision, 'refuse');
+    await untilRun(url, 'r-three', 'compensated');
+    const own: readonly unknown[] = [charge, again, 'three'];
+    const undos = backend.seen.slice(before).filter(({ body }) => own.includes(body['charge'] ?? body['order']));
+    assert.deepEqual(
+      undos.map(({ tool, body }) => [tool, body]),
+      [
+        ['refund', { charge: again }],
+        ['unbook', { order: 'three' }],
+        ['refund', { charge }],
+      ],
+    );
+    assert.equal(new Set(undos.map(({ key }) => key ?? '')).size, 3);
+    assert.ok(undos.every(({ key }) => key !== undefined));
+  });
+
   test('undos that are not the declared one are refused', async () => {
     const { url } = gateway;
     const session = 's-undo';
@@ -99,9 +123,13 @@ describe('runs and their undo', { concurrency: true }, () => {
     assert.equal(await undo({ charge: one, more: 'x' }, 0), 'argument_schema');
     assert.equal(await undo({ charge: two }, 0), 'compensation_mismatch');
     assert.equal(await undo({ order: 'b' }, 0, 'unbook'), 'compensation_mismatch');
-    assert.equal(await undo({ charge: one }, 0), 'compensation');
+    const done = (await call(url, 'refund', { charge: one }, { session, undoes: 0 })).json;
+    assert.deepEqual([done.check?.reason, done.outcome], ['compensation', 'ran']);
     assert.equal(await undo({ charge: one }, 0), 'compensation_spent');
-    assert.equal(await undo({ charge: one }, 6), 'compensation_mismatch');
+    // An undo of the undo itself, and of what was refused.
+    const step = done.check?.step ?? Number.NaN;
+    for (const at of [step, step + 1]) assert.equal(await undo({ charge: one }, at), 'compensation_mismatch');
+    assert.equal(await undo({ order: 'b' }, step, 'charge'), 'compensation_mismatch');
     assert.equal(backend.of('refund').filter(({ body }) => body['charge'] === one).length, 1);
   });
 

@@ -20,6 +20,11 @@ describe('conditions over what tools returned', () => {
             { field: 'quantity', at_most: { from: 'check_stock.in_stock', same: 'sku' }, because: 'Not that many.' },
           ],
         },
+        reorder: {
+          writes: true,
+          defaults: { quantity: 2 },
+          checks: [{ field: 'quantity', at_most: 2, because: 'Two at a time.' }],
+        },
       }),
     );
   });
@@ -61,6 +66,35 @@ describe('conditions over what tools returned', () => {
     shop.answer = () => ({ type: 'text/plain', body: 'three' });
     await call(gateway, 'check_stock', { sku: 'A1' }, session);
     assert.equal(reasonOf(await call(gateway, 'order', { sku: 'A1', quantity: 1 }, session)), 'condition_unknown');
+  });
+
+  test('a default is filled in before the check, is shown as context, and overrides nothing', async () => {
+    shop.answer = () => ({ body: '{}' });
+    shop.calls.length = 0;
+    assert.equal((await call(gateway, 'reorder', { sku: 'A1' }, { session: 'defaults' })).outcome, 'ran');
+    assert.equal((await call(gateway, 'reorder', { sku: 'A1', quantity: 1 }, { session: 'defaults' })).outcome, 'ran');
+    assert.deepEqual(
+      shop.calls.map(({ body }) => JSON.parse(body)),
+      [
+        { sku: 'A1', quantity: 2 },
+        { sku: 'A1', quantity: 1 },
+      ],
+    );
+    // Its value is the operator's: nobody is asked about it, and a person is shown where it came from.
+    const asked = await call(gateway, 'reorder', { sku: 'A1' }, { session: 'defaults', origins: {} });
+    assert.equal(reasonOf(asked), 'argument_origin: sku');
+    assert.deepEqual(asked.check?.detail['arguments'], [
+      { name: 'sku', value: 'A1', origin: 'model' },
+      { name: 'quantity', value: 2, origin: 'context' },
+    ]);
+    // On the route too a given value is the one that is judged, and the sentence of its condition is told.
+    const refused = await gateway.request('POST', '/shop/reorder', {
+      body: { sku: 'A1', quantity: 3 },
+      headers: { 'toolgate-agent': 'desk', 'toolgate-origins': 'sku=context, quantity=context' },
+    });
+    assert.equal(refused.status, 403);
+    assert.match(refused.text, /condition_failed.*Two at a time\./s);
+    assert.equal(shop.calls.length, 2);
   });
 
   test('no value of an argument or of an answer reaches the audit log', async () => {

@@ -96,6 +96,8 @@ test('an agent sees and reaches its own tools alone, under descriptions and sche
   );
   assert.deepEqual(tools[0]?.inputSchema, { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] });
   assert.equal(textOf(await client.callTool({ name: 'raw__mine', arguments: { a: 'x' } })), '{"a":"x","region":"eu"}');
+  const given = { a: 'x', region: 'us' };
+  assert.equal(textOf(await client.callTool({ name: 'raw__mine', arguments: given })), '{"a":"x","region":"us"}');
   assert.equal(checkOf(await client.callTool({ name: 'raw__yours', arguments: {} })).reason, 'unknown_tool');
   await assert.rejects(connectClient(`${gateway.url}/mcp/closed`, { key: one.key }));
   await assert.rejects(connectClient(`${gateway.url}/mcp/raw`, { key: 'no-such-key' }));

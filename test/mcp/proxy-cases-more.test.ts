@@ -15,14 +15,16 @@ test('10: an argument rule on a tool leaves it in the list', async () => {
   const input = { inputSchema: { type: 'object', properties: { amount: { type: 'number' } }, required: ['amount'] } };
   const { url } = await stage(
     { pages: () => [{ tools: [tool('pay', input)] }], handle: ({ result }) => result(said('paid')) },
-    { tools: [{ name: 'pay', writes: false, checks: [{ field: 'amount', at_most: 10 }] }] },
+    { tools: [{ name: 'pay', writes: false, checks: [{ field: 'amount', at_most: 10, because: 'Ten is enough.' }] }] },
   );
   const client = await connect(url);
   assert.deepEqual(
     (await client.listTools()).tools.map(({ name }) => name),
     ['pay'],
   );
-  assert.equal((await client.callTool({ name: 'pay', arguments: { amount: 11 } })).isError, true);
+  const refused = await client.callTool({ name: 'pay', arguments: { amount: 11 } });
+  assert.equal(refused.isError, true);
+  assert.match(textOf(refused), /Ten is enough\./);
   assert.equal(textOf(await client.callTool({ name: 'pay', arguments: { amount: 9 } })), 'paid');
 });
 
@@ -83,10 +85,13 @@ test('13: one of forty tools has a schema that leads nowhere; the others work', 
     },
   });
   const others = Array.from({ length: 39 }, (_, at) => tool(`t${at}`));
-  const { url } = await stage({
+  const { url, gateway } = await stage({
     pages: () => [{ tools: [broken, ...others, { name: 7 }, { name: 'no schema' }] }],
     handle: ({ result }) => result(said('ok')),
   });
+  const told = gateway.whole().warnings.filter(({ message }) => message.includes('`raw/broken`'));
+  assert.equal(told.length, 1);
+  assert.match(told[0]?.message ?? '', /#\/\$defs\/none.*no-such/);
   const client = await connect(url);
   const names = (await client.listTools()).tools.map(({ name }) => name);
   assert.ok(names.length >= 39 && names.includes('t0') && names.includes('t38'));
