@@ -13,7 +13,7 @@ export function testFolder(folder: string): void {
   // For the threads and processes that a test starts. This one began without, so that its coverage is exact.
   process.env['NODE_COMPILE_CACHE'] = COMPILE_CACHE;
   if (files.length === 0) throw new Error(`${folder} has no tests`);
-  for (const file of files.sort()) {
+  const running = files.sort().map((file) =>
     test(file, async () => {
       const loaded = Promise.withResolvers<void>();
       // The tests of a file that is run alone begin when all of it was read. So they do here.
@@ -23,6 +23,16 @@ export function testFolder(folder: string): void {
       } finally {
         loaded.resolve();
       }
-    });
-  }
+    }),
+  );
+  // `--test-force-exit` would lose what the last tests had to say. Every result is written by the time that this timer ends
+  // a process in which a file left something open.
+  const end = (): void => {
+    process.stderr.write(`${folder}: ended, although a test left something open\n`);
+    process.exit();
+  };
+  const endLater = (): unknown => setTimeout(end, LEFT_OPEN_MS).unref();
+  Promise.all(running).then(endLater, endLater);
 }
+
+const LEFT_OPEN_MS = 3_000;
