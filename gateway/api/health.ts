@@ -1,4 +1,5 @@
 import type { Gateway } from '../gateway.ts';
+import { messageOf } from '../message-of.ts';
 import { jsonAnswer } from './api-context.ts';
 
 /** `GET /healthz`: the process answers. */
@@ -36,6 +37,6 @@ async function probe(name: string, check: () => void | Promise<void>): Promise<P
     await check();
     return { name, ok: true };
   } catch (error) {
-    return { name, ok: false, why: error instanceof Error ? error.message : String(error) };
+    return { name, ok: false, why: messageOf(error) };
   }
 }

@@ -5,6 +5,7 @@ import { systemCode } from '../audit/fault.ts';
 import { type AuditFilter, type FoundLine, queryAudit } from '../audit/query.ts';
 import { replicaOf } from '../audit/tail.ts';
 import { type AuditReport, verifyAudit } from '../audit/verify.ts';
+import { messageOf } from '../message-of.ts';
 import { CliFault } from './command.ts';
 import { readPublicBytes } from './keys.ts';
 import { print, printable, printJson, renderColumns } from './output.ts';
@@ -155,7 +156,7 @@ export async function runQuery(given: readonly string[], options: QueryOptions):
     }
     if (text !== '') await print(text);
   } catch (error) {
-    throw new CliFault(2, `cannot read the log: ${error instanceof Error ? error.message : String(error)}`);
+    throw new CliFault(2, `cannot read the log: ${messageOf(error)}`);
   }
   if (shown === 0 && json !== true) process.stderr.write('no line fits\n');
 }

@@ -6,6 +6,7 @@ import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { KeyFault, parseSigningKey } from '../../receipts/keys.ts';
 import { systemCode } from '../audit/fault.ts';
 import type { Config } from '../config/config.ts';
+import { messageOf } from '../message-of.ts';
 import { checkStore } from '../store/check-store.ts';
 import type { Finding } from './doctor.ts';
 
@@ -98,7 +99,7 @@ export async function diagnoseStore({ store }: Config): Promise<readonly Finding
     ];
   } catch (error) {
     // A file that is no database at all comes as the error of SQLite itself.
-    const found = error instanceof Error ? error.message : String(error);
+    const found = messageOf(error);
     return [{ about, state: 'fault', found, remedy: 'see that it runs, and that `store` says where' }];
   }
 }

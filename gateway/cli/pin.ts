@@ -4,6 +4,7 @@ import { lookAtServers } from '../mcp/look-at-servers.ts';
 import { type Pin, type Pins, pinFileOf, readPins, writePins } from '../mcp/pin-book.ts';
 import { renderDifferences } from '../mcp/pin-differences.ts';
 import type { ServerRegistry } from '../mcp/server-registry.ts';
+import { messageOf } from '../message-of.ts';
 import { readWhole, type WholeConfig } from '../serve/whole-config.ts';
 import { CliFault } from './command.ts';
 
@@ -62,7 +63,7 @@ async function definitionsOf(
   const pins = new Map<string, Pin>();
   for (const route of routes) {
     const listing = await listServer(registry.get(route)).catch((error: unknown) => {
-      throw new CliFault(2, error instanceof Error ? error.message : String(error));
+      throw new CliFault(2, messageOf(error));
     });
     for (const { name, digest, listed } of listing.tools) {
       pins.set(`${route.name}/${name}`, { digest, by: 'operator', definition: pinnedPart(listed) });

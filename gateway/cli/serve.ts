@@ -4,13 +4,14 @@ import { hasErrors, renderProblems } from '../config/problem.ts';
 import { parseDurationMs } from '../config/units.ts';
 import { createLog, type Log, type LogLevel } from '../log.ts';
 import { ConfigDiffers, runGateway } from '../serve/run-gateway.ts';
+import type { Serving } from '../serve/serving.ts';
 import { StartFault } from '../serve/start-fault.ts';
 import { ConfigRefused } from '../serve/whole-config.ts';
 import { WorkersFault } from '../workers/fault.ts';
 import { runPrimary } from '../workers/run-primary.ts';
 import { runWorker } from '../workers/worker.ts';
 import { CliFault } from './command.ts';
-import { follow, type Serving } from './serving.ts';
+import { follow } from './serving.ts';
 
 export interface ServeOptions {
   readonly config: string;

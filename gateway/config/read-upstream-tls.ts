@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
+import { messageOf } from '../message-of.ts';
 import type { UpstreamTls } from './config.ts';
 import type { ConfigPath } from './problem.ts';
 import type { RawRoute } from './raw.ts';
@@ -36,7 +37,7 @@ export function readUpstreamTls(
     try {
       use();
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       reading.log.error('bad_tls', [...at, word], `\`${given[word]}\` cannot be used: ${why}`);
     }
   };

@@ -1,6 +1,7 @@
 import { connect as connectTcp } from 'node:net';
 import { Pool } from 'undici';
 import type { Ending, UpstreamAnswer } from '../exchange.ts';
+import { messageOf } from '../message-of.ts';
 import { GaveUp, notSent } from './forward-faults.ts';
 import { ForwardHandler } from './forward-handler.ts';
 import { mayGoUpstream, requestHeaders } from './upstream-headers.ts';
@@ -104,7 +105,7 @@ class PooledUpstream implements HttpUpstream {
       (error: unknown) => ({
         kind: 'not_sent',
         code: 'not_recorded',
-        why: `the call could not be recorded (${message(error)})`,
+        why: `the call could not be recorded (${messageOf(error)})`,
       }),
     );
   }
@@ -165,8 +166,4 @@ class PooledUpstream implements HttpUpstream {
 function whyOf(error: unknown): string {
   const answer = notSent(error);
   return answer.why;
-}
-
-function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -7,6 +7,7 @@ import { JsonFault } from '../../receipts/json-fault.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import type { Config } from '../config/config.ts';
 import type { Problem } from '../config/problem.ts';
+import { messageOf } from '../message-of.ts';
 
 /** A licence that was verified: until when it holds, and what is refused after. */
 export interface Licence {
@@ -58,7 +59,7 @@ async function readLicence(file: string): Promise<JsonObject | string> {
     value = parseJson(await readFile(file));
   } catch (error) {
     if (error instanceof JsonFault) return `the licence file is not JSON: ${error.message}`;
-    return `the licence file cannot be read (${error instanceof Error ? error.message : String(error)})`;
+    return `the licence file cannot be read (${messageOf(error)})`;
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'the licence is no JSON object';
   const object: JsonObject = value as JsonObject;

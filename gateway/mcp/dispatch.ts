@@ -1,6 +1,7 @@
 import { ProtocolError, ProtocolErrorCode, type ServerCapabilities } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { RuntimeRoute } from '../catalogue/runtime-route.ts';
+import { messageOf } from '../message-of.ts';
 import { LinkFault } from './call-fault.ts';
 import { type CallEnd, callTool, readThrough } from './call-tool.ts';
 import { type ClientRequest, type EndpointContext, relayOf } from './client-call.ts';
@@ -91,7 +92,7 @@ async function pass(context: EndpointContext, route: RuntimeRoute, request: Clie
     return withoutOurMeta(result);
   } catch (error) {
     if (error instanceof ProtocolError) throw error;
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     throw new ProtocolError(ProtocolErrorCode.InternalError, `the server of \`${route.name}\` gave no answer: ${why}`);
   }
 }

@@ -3,6 +3,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { parseJson } from '../../receipts/json.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../receipts/json-value.ts';
 import { renderJson } from '../http/problems.ts';
+import { messageOf } from '../message-of.ts';
 
 /** What was pinned of a tool. */
 export interface Pin {
@@ -40,7 +41,7 @@ export async function readPins(file: string): Promise<Pins> {
     return parsePins(parseJson(text));
   } catch (error) {
     throw new PinFault(
-      `the pin file \`${file}\` cannot be read: ${error instanceof Error ? error.message : String(error)}; make it anew with \`toolgate pin\``,
+      `the pin file \`${file}\` cannot be read: ${messageOf(error)}; make it anew with \`toolgate pin\``,
     );
   }
 }

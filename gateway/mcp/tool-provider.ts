@@ -1,6 +1,7 @@
 import type { RouteSource, ToolProvider, ToolSource } from '../catalogue/tool-source.ts';
 import type { Config, RouteConfig } from '../config/config.ts';
 import { type ConfigPath, ProblemLog } from '../config/problem.ts';
+import { messageOf } from '../message-of.ts';
 import type { Definition } from './definition.ts';
 import { pinnedPart } from './definition.ts';
 import { listServer, type ServerListing } from './list-server.ts';
@@ -27,7 +28,7 @@ export function createMcpProvider(options: ProviderOptions): ToolProvider {
     try {
       listing = await listServer(options.registry.get(route));
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       log.warning(
         'server_unreachable',
         path,
@@ -82,7 +83,7 @@ async function sourcesOf(
     try {
       await writePins(file, new Map([...pins, ...added]));
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = messageOf(error);
       log.warning(
         'pin',
         path,
@@ -97,7 +98,7 @@ async function readPinsOrTell(file: string, path: ConfigPath, log: ProblemLog): 
   try {
     return await readPins(file);
   } catch (error) {
-    log.error('bad_pins', path, error instanceof Error ? error.message : String(error));
+    log.error('bad_pins', path, messageOf(error));
     return undefined;
   }
 }

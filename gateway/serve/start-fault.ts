@@ -2,6 +2,7 @@ import { KeyFault } from '../../receipts/keys.ts';
 import { AuditFault } from '../audit/fault.ts';
 import type { Config } from '../config/config.ts';
 import type { ConfigPath } from '../config/problem.ts';
+import { messageOf } from '../message-of.ts';
 import { StoreFault, StoreSetupError } from '../store/port.ts';
 
 /** Why a gateway with a good config did not start: what is wrong, where the config says it, what to do. */
@@ -71,7 +72,3 @@ const LISTEN_REMEDIES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine has no such address; change `listen`',
   ENOTFOUND: 'there is no host of that name; change `listen`',
 };
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

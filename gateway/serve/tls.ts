@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Config } from '../config/config.ts';
 import type { EdgeTls } from '../http/server-limits.ts';
+import { messageOf } from '../message-of.ts';
 import { ConfigRefused } from './whole-config.ts';
 
 /** Reads the certificate and key to listen with. Throws `ConfigRefused` where they cannot be read or do not fit. */
@@ -16,7 +17,7 @@ export async function readTls({ listen, positionOf }: Config): Promise<EdgeTls |
     createSecureContext({ cert, key, ...('clientCa' in read ? { ca: read.clientCa } : {}) });
     return read;
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const message = `\`${tls.certFile}\` and \`${tls.keyFile}\` cannot be used together to listen with: ${why}`;
     throw new ConfigRefused([{ severity: 'error', code: 'bad_tls', message, ...positionOf(['listen', 'tls']) }]);
   }

@@ -1,4 +1,5 @@
 import { link, open, rm } from 'node:fs/promises';
+import { messageOf } from '../message-of.ts';
 import { parseStorePlace } from './open.ts';
 import { StoreFault, StoreSetupError } from './port.ts';
 import { openFileReadOnly } from './sqlite-file.ts';
@@ -45,8 +46,4 @@ export async function backupStore(place: string, copy: string, encryptionKey?: U
   } finally {
     await rm(part, { force: true });
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

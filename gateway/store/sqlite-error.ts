@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3';
+import { messageOf } from '../message-of.ts';
 import { StoreFault, StoreSetupError } from './port.ts';
 
 /** An error of one commit's own, which says nothing of the store. */
@@ -14,10 +15,6 @@ export function isBusy(error: unknown): boolean {
 /** SQLite's own code, or nothing. */
 export function codeOf(error: unknown): string {
   return error instanceof Database.SqliteError ? error.code : '';
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 const FAULTS: readonly (readonly [code: string, sentence: string])[] = [

@@ -1,9 +1,10 @@
 import type Database from 'better-sqlite3';
+import { messageOf } from '../message-of.ts';
 import { ARITY, type Value } from './lower.ts';
 import { type Query, queriesOf } from './queries.ts';
 import { type Cell, openRow, type Row } from './rows.ts';
 import type { Sealer } from './seal.ts';
-import { isRefusal, messageOf } from './sqlite-error.ts';
+import { isRefusal } from './sqlite-error.ts';
 import type { OpenFile } from './sqlite-file.ts';
 import type { Ground, Handler } from './sqlite-ground.ts';
 import { makeHandlers } from './sqlite-handlers.ts';

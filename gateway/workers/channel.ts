@@ -1,3 +1,5 @@
+import { messageOf } from '../message-of.ts';
+
 /** The place of a worker among those of its primary. */
 export interface Place {
   /** From 1 on. A worker that takes a dead one's place has its number, and with it its audit log. */
@@ -131,7 +133,7 @@ export class Channel {
       if (handle === undefined) throw new ChannelFault(`nobody answers \`${message.what}\` here`);
       answer(await handle(message.body));
     } catch (error) {
-      answer(null, error instanceof Error ? error.message : String(error));
+      answer(null, messageOf(error));
     }
   }
 }

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { digestOf } from '../config/watch.ts';
 import type { Log } from '../log.ts';
+import { messageOf } from '../message-of.ts';
 import { ConfigMetrics } from '../metrics.ts';
 import { Channel, type ChannelEnd, type Readiness } from './channel.ts';
 import { mergeMetrics } from './merge-metrics.ts';
@@ -278,7 +279,7 @@ export class Primary {
       return sameFiles(found.files, expected.files) ? undefined : 'the files changed while they were read\n';
     } catch (error) {
       if (worker.isDead()) return undefined;
-      return `a worker could not read the configuration: ${error instanceof Error ? error.message : String(error)}\n`;
+      return `a worker could not read the configuration: ${messageOf(error)}\n`;
     }
   }
 

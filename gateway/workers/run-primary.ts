@@ -8,21 +8,12 @@ import { refuseFaultPoints } from '../fault-points.ts';
 import type { Log } from '../log.ts';
 import { lookAtServers } from '../mcp/look-at-servers.ts';
 import { openSigningKey } from '../serve/run-gateway.ts';
+import type { Serving } from '../serve/serving.ts';
 import { listenFault } from '../serve/start-fault.ts';
 import { readTls } from '../serve/tls.ts';
 import { ConfigRefused, filesOf, readWhole, rereadWhole, type WholeConfig } from '../serve/whole-config.ts';
 import { WorkersFault } from './fault.ts';
 import { type InForce, Primary } from './primary.ts';
-
-/** A gateway of several processes that takes calls. */
-export interface RunningPrimary {
-  readonly url: string;
-  readonly whole: () => WholeConfig;
-  reload(): Promise<{ readonly taken: boolean; readonly text: string }>;
-  reopen(): Promise<void>;
-  close(lameDuckMs: number): Promise<void>;
-  kill(): void;
-}
 
 export interface PrimaryRunOptions {
   readonly configFile: string;
@@ -35,7 +26,7 @@ export interface PrimaryRunOptions {
  * the workers listen on one port, and the system spreads connections over them, so that none is ever in the hands of a
  * process that could only pass it on. Throws `ConfigRefused`, `StartFault`, or `WorkersFault` where they do not start.
  */
-export async function runPrimary({ configFile, env, log }: PrimaryRunOptions): Promise<RunningPrimary> {
+export async function runPrimary({ configFile, env, log }: PrimaryRunOptions): Promise<Serving> {
   refuseFaultPoints(env);
   const read = (): Promise<WholeConfig> => lookAtServers((provider) => readWhole(configFile, env, provider), log);
   let whole = await read();
