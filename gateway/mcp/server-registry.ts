@@ -12,7 +12,9 @@ const LONGEST_WAIT_MS = 60_000;
 export class ServerRegistry {
   readonly #log: Log;
   readonly #byKey = new Map<string, ServerConnection>();
-  #onToolsChanged: () => void = () => undefined;
+  #told: (() => void) | undefined;
+  /** Something changed while nobody was there to be told: a gateway starts more slowly than a server changes. */
+  #untold = false;
   #asking: NodeJS.Timeout | undefined;
   #waitMs = FIRST_WAIT_MS;
 
@@ -20,9 +22,12 @@ export class ServerRegistry {
     this.#log = log;
   }
 
-  /** Who is told that a server lists other tools than before. */
+  /** Who is told that a server lists other tools than before; at once where one did already. */
   set onToolsChanged(told: () => void) {
-    this.#onToolsChanged = told;
+    this.#told = told;
+    if (!this.#untold) return;
+    this.#untold = false;
+    told();
   }
 
   /** A server was not there: who is told of changes is told to look again, each time later. */
@@ -30,7 +35,7 @@ export class ServerRegistry {
     if (this.#asking !== undefined) return;
     this.#asking = setTimeout(() => {
       this.#asking = undefined;
-      this.#onToolsChanged();
+      this.#tell();
     }, this.#waitMs);
     this.#asking.unref();
     this.#waitMs = Math.min(this.#waitMs * 2, LONGEST_WAIT_MS);
@@ -46,7 +51,7 @@ export class ServerRegistry {
       place: placeOf(route),
       trusted: route.annotations === 'trusted',
       log: this.#log,
-      onToolsChanged: () => this.#onToolsChanged(),
+      onToolsChanged: () => this.#tell(),
     });
     this.#byKey.set(key, connection);
     return connection;
@@ -72,6 +77,11 @@ export class ServerRegistry {
     const all = [...this.#byKey.values()];
     this.#byKey.clear();
     await Promise.all(all.map((connection) => connection.close()));
+  }
+
+  #tell(): void {
+    if (this.#told === undefined) this.#untold = true;
+    else this.#told();
   }
 
   #end(connection: ServerConnection): void {
