@@ -19,7 +19,7 @@ class FaultPointRefused extends Error {
 }
 
 /** Built code has lost its types, and its `.ts`: whoever runs that is no test of this repository. */
-const IS_SOURCE = import.meta.url.endsWith('.ts');
+const IS_SOURCE = import.meta.filename.endsWith('.ts');
 
 interface Armed {
   readonly point: string;

@@ -36,6 +36,7 @@ export async function startMachinePostgres(bin: string): Promise<TestPostgres | 
     const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
     await untilUp(url, server);
     return {
+      url,
       database: onServer(url).database,
       close: async () => {
         server?.kill('SIGINT');

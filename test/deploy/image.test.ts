@@ -3,11 +3,11 @@ import { execFile } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -16,9 +16,12 @@ import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { parse, parseDocument } from 'yaml';
 import { startShop } from '../../deploy/examples/shop/backend.ts';
+import { childEnv } from '../child-env.ts';
+import { builtDist, instructions } from './built.ts';
 import { serveGateway } from './served.ts';
 
 const run = promisify(execFile);
@@ -31,19 +34,6 @@ interface Package {
   readonly devDependencies: Record<string, string>;
 }
 const manifest = JSON.parse(read('package.json')) as Package;
-
-/** Instructions of a Dockerfile, continued lines joined, comments left out. */
-function instructions(text: string): readonly { readonly word: string; readonly rest: string }[] {
-  return text
-    .replaceAll(/^#.*\n/gm, '')
-    .replaceAll(/\\\n\s*/g, '')
-    .split('\n')
-    .filter((line) => line.trim() !== '')
-    .map((line) => {
-      const space = line.indexOf(' ');
-      return { word: line.slice(0, space), rest: line.slice(space + 1).trim() };
-    });
-}
 
 describe('Dockerfile', () => {
   const all = instructions(read('Dockerfile'));
@@ -109,15 +99,7 @@ describe('the steps of the image by hand', () => {
   const app = join(folder, 'app');
   before(async () => {
     mkdirSync(app);
-    // As in the build stage: what is copied there, and the script that is run there.
-    const build = join(folder, 'build');
-    const copied = instructions(read('Dockerfile'))
-      .filter(({ word, rest }) => word === 'COPY' && !rest.startsWith('--from='))
-      .flatMap(({ rest }) => rest.split(' ').slice(0, -1));
-    for (const source of new Set(copied)) cpSync(join(ROOT, source), join(build, source), { recursive: true });
-    symlinkSync(join(ROOT, 'node_modules'), join(build, 'node_modules'));
-    await run('npm', ['run', '-s', 'build'], { cwd: build });
-    renameSync(join(build, 'dist'), join(app, 'dist'));
+    cpSync(await builtDist(), join(app, 'dist'), { recursive: true });
     cpSync(join(ROOT, 'package.json'), join(app, 'package.json'));
     for (const place of productionPackages()) {
       if (place.indexOf('node_modules/', 1) > 0) continue;
@@ -154,6 +136,32 @@ describe('the steps of the image by hand', () => {
     assert.deepEqual([...wrong], []);
   });
 
+  test('what package.json names is in it, a check is answered, and a fault point stops what is no test', async () => {
+    const { bin, exports } = JSON.parse(read('package.json')) as {
+      readonly bin: { readonly toolgate: string };
+      readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+    };
+    const main = join(app, bin.toolgate);
+    assert.match(readFileSync(main, 'utf8'), /^#!\/usr\/bin\/env node\n/);
+    for (const place of Object.values(exports)) {
+      const files = typeof place === 'string' ? [place] : [place.types, place.default];
+      for (const file of files) assert.ok(existsSync(join(app, file)), file);
+    }
+    const config = join(ROOT, 'deploy/examples/shop/gateway.yaml');
+    const ask = ['check', '-c', config, '--agent', 'desk', '--tool', 'get_order', '--args', '{"order_id":"1"}'];
+    const { stdout } = await run(process.execPath, [main, ...ask], { env: childEnv() });
+    assert.equal(stdout.split('\n')[0], 'allow: allow');
+    const dist = (file: string): string => pathToFileURL(join(app, 'dist', file)).href;
+    const { readConsole } = (await import(dist('gateway/api/console.js'))) as {
+      readConsole: () => ReadonlyMap<string, unknown>;
+    };
+    assert.deepEqual([...readConsole().keys()].sort(), readdirSync(join(ROOT, 'gateway/console')).sort());
+    const { refuseFaultPoints } = (await import(dist('gateway/fault-points.js'))) as {
+      refuseFaultPoints: (env: object) => void;
+    };
+    assert.throws(() => refuseFaultPoints({ TOOLGATE_FAULT: 'after-claim' }), /is for tests alone/);
+  });
+
   test('the built gateway serves where it can write to its state folder alone, and answers its health check', async (t) => {
     const state = join(folder, 'state');
     mkdirSync(state, { mode: 0o777 });
@@ -177,9 +185,9 @@ routes:
     assert.equal((await fetch(`${gateway.url}/shop/orders/4411`)).status, 200);
     const health = instructions(read('Dockerfile')).find(({ word }) => word === 'HEALTHCHECK')?.rest ?? '';
     const [, ...probe] = JSON.parse(health.slice(health.indexOf('CMD ') + 4)) as string[];
-    const env = { ...process.env, TOOLGATE_HEALTH_URL: `${gateway.url}/healthz` };
+    const env = childEnv({ TOOLGATE_HEALTH_URL: `${gateway.url}/healthz` });
     await run(process.execPath, probe, { env });
-    const { stdout } = await run(process.execPath, [main, '--version'], { cwd: app });
+    const { stdout } = await run(process.execPath, [main, '--version'], { cwd: app, env: childEnv() });
     assert.equal(stdout, `${manifest.version}\n`);
     assert.equal(await gateway.stop(), 0);
     await assert.rejects(run(process.execPath, probe, { env }));
@@ -248,13 +256,13 @@ describe('docker-compose.yml', () => {
   test('what `prepare` makes is what the gateways read, and it makes it once', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'toolgate-prepare-'));
     const prepare = join(ROOT, 'deploy/compose/prepare.ts');
-    const first = await run(process.execPath, [prepare, folder]);
+    const first = await run(process.execPath, [prepare, folder], { env: childEnv() });
     const made = ['gateway.env', 'gateway.pem', 'postgres-password', 'store-url'];
     assert.deepEqual(readdirSync(folder).sort(), made);
     const keys = [...first.stdout.matchAll(/: (tg_[\w-]{43})$/gm)].map(([, key]) => key);
     assert.equal(keys.length, 3);
     assert.match(readFileSync(join(folder, 'gateway.env'), 'utf8'), /^APP_DIGEST=sha256:[0-9a-f]{64}\n/);
-    const again = await run(process.execPath, [prepare, folder]);
+    const again = await run(process.execPath, [prepare, folder], { env: childEnv() });
     assert.match(again.stdout, /made before/);
     const { stdout } = await run(process.execPath, [
       join(ROOT, 'gateway/cli/main.ts'),

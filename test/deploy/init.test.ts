@@ -15,11 +15,12 @@ import { diagnose, renderFindings } from '../../gateway/cli/doctor.ts';
 import { type InitOptions, makeStarter } from '../../gateway/cli/init.ts';
 import { renderSigningKeyPem } from '../../receipts/keys.ts';
 import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 import { asked, send } from './scenario.ts';
 import { serveGateway } from './served.ts';
 
 const run = promisify(execFile);
-const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
+const MAIN = programFile('gateway/cli/main.ts');
 const DOCUMENT = join(import.meta.dirname, '../../deploy/examples/shop/openapi.yaml');
 
 let folder: string;
@@ -60,7 +61,7 @@ describe('toolgate init', () => {
     const headers = { 'toolgate-confirmation': asked(first).token };
     assert.equal((await send(gateway.url, 'POST', '/shop/charges', { ...charge, headers })).status, 201);
     assert.equal((await fetch(`${gateway.url}/shop/orders/4411`)).status, 401);
-    const well = await run(process.execPath, [MAIN, 'doctor', '-c', gateway.configFile]);
+    const well = await run(process.execPath, [MAIN, 'doctor', '-c', gateway.configFile], { env: childEnv() });
     assert.match(well.stdout, /^ok +store +SQLite/m);
     assert.match(well.stdout, /^WARNING +round shop +nothing shows/m);
     assert.equal(await gateway.stop(), 0);

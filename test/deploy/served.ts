@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 
 /** `toolgate serve` as a process of its own. */
 export interface Served {
@@ -32,7 +33,7 @@ export interface ServeOptions {
   readonly main?: string;
 }
 
-const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
+const MAIN = programFile('gateway/cli/main.ts');
 const START_MS = 180_000;
 
 /** A test that fails half-way leaves none behind that would keep its own process from ending. */

@@ -13,9 +13,11 @@ import { verifyAudit } from '../../gateway/audit/verify.ts';
 import { Restarts } from '../../gateway/workers/restarts.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { parseSigningKey } from '../../receipts/keys.ts';
+import { childEnv } from '../child-env.ts';
 import { connectClient, textOf } from '../mcp/clients.ts';
 import { type RawServer, said, startRawServer, tool } from '../mcp/raw-server.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
+import { programFile } from '../programs.ts';
 import { Load } from './load.ts';
 import { type RoundRobin, startRoundRobin } from './round-robin.ts';
 import {
@@ -31,7 +33,7 @@ import {
 } from './scenario.ts';
 import { type Served, serveGateway } from './served.ts';
 
-const MAIN = join(import.meta.dirname, '../../gateway/cli/main.ts');
+const MAIN = programFile('gateway/cli/main.ts');
 
 /** A command that ended with another code than 0. */
 interface Ended {
@@ -238,7 +240,7 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
     // The command tells logs apart, and one that was changed is not hidden by one that was not.
     await writeFile(logOf(2), readFileSync(logOf(2), 'utf8').replace('"agent":"billing"', '"agent":"bilking"'));
     const args = [MAIN, 'audit', 'verify', logOf(1), logOf(2), '--public-key', join(folder, 'w.pem'), '--json'];
-    const { code, stdout }: Ended = await promisify(execFile)(process.execPath, args).catch(
+    const { code, stdout }: Ended = await promisify(execFile)(process.execPath, args, { env: childEnv() }).catch(
       (error: unknown) => error as Ended,
     );
     const verdicts = (JSON.parse(stdout) as { verdict: string }[]).map(({ verdict }) => verdict);

@@ -5,8 +5,9 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
+import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 import { canLimitFiles, limitFiles, type Served, serve } from './served.ts';
 import { KEYS, shopWorld } from './world.ts';
 
@@ -136,7 +137,7 @@ describe('writes are refused, nothing is forwarded, the log says why, and the ga
   test('and the log verifies, with every outcome of what was sent in it', async () => {
     const logs = join(served.folder, 'logs', 'audit.jsonl');
     assert.equal(await served.end('SIGTERM'), 0, served.log());
-    const main = fileURLToPath(new URL('../../gateway/cli/main.ts', import.meta.url));
+    const main = programFile('gateway/cli/main.ts');
     const key = join(served.folder, 'gateway.pub');
     const pem = createPublicKey(readFileSync(join(served.folder, 'gateway.pem'))).export({
       type: 'spki',
@@ -145,6 +146,7 @@ describe('writes are refused, nothing is forwarded, the log says why, and the ga
     writeFileSync(key, pem);
     const verified = spawnSync(process.execPath, [main, 'audit', 'verify', logs, '--public-key', key], {
       encoding: 'utf8',
+      env: childEnv(),
     });
     assert.equal(verified.status, 0, verified.stdout + verified.stderr);
     const lines = readFileSync(logs, 'utf8')

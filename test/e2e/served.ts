@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 
-const MAIN = fileURLToPath(new URL('../../gateway/cli/main.ts', import.meta.url));
+const MAIN = programFile('gateway/cli/main.ts');
 
 /** `toolgate serve` in a process of its own. */
 export interface Served {

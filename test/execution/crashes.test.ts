@@ -26,7 +26,7 @@ import {
 /** Starting a process a dozen times takes its time where the processor is shared. */
 const STARTS_MS = 900_000;
 
-const server = await startPostgres();
+const server = await startPostgres({ own: true });
 
 /** A scenario, with names of its own. */
 interface At {

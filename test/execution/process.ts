@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 
-const PROGRAM = join(import.meta.dirname, 'gateway-process.ts');
+const PROGRAM = programFile('test/execution/gateway-process.ts');
 
 /** A gateway in a process of its own. */
 export interface GatewayProcess {

@@ -8,7 +8,7 @@ import { StoreFault } from '../../gateway/store/port.ts';
 import { startPostgres } from '../postgres.ts';
 import { aClaim, anEntry, append, aSession, fresh, hold, NOW_MS, open } from './records.ts';
 
-const server = await startPostgres();
+const server = await startPostgres({ own: true });
 
 async function ask(url: string, sql: string): Promise<readonly (readonly unknown[])[]> {
   const client = new pg.Client({ connectionString: url });

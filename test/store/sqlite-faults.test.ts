@@ -12,6 +12,7 @@ import { checkStore } from '../../gateway/store/check-store.ts';
 import { openStore } from '../../gateway/store/open.ts';
 import { type Conflict, type Store, StoreFault } from '../../gateway/store/port.ts';
 import { childEnv } from '../child-env.ts';
+import { programFile } from '../programs.ts';
 import { aClaim, fresh } from './records.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'toolgate-faults-'));
@@ -53,7 +54,7 @@ interface Child {
 }
 
 async function startChild(path: string, shell = ''): Promise<Child> {
-  const script = join(import.meta.dirname, 'crash-child.ts');
+  const script = programFile('test/store/crash-child.ts');
   const child =
     shell === ''
       ? spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'], env: childEnv() })

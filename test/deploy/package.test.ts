@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,8 @@ import { chromium } from 'playwright-core';
 import { encodeBase64url } from '../../receipts/base64url.ts';
 import { renderSigningKeyPem } from '../../receipts/keys.ts';
 import { childEnv } from '../child-env.ts';
-import { APP, startWorld, type World } from './world.ts';
+import { APP, startWorld, type World } from '../proofs/world.ts';
+import { builtDist } from './built.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const BROWSER = '/usr/bin/chromium';
@@ -143,9 +144,7 @@ describe('the built package', () => {
 async function installBuilt(folder: string): Promise<void> {
   const own = join(folder, 'node_modules/toolgate');
   await mkdir(own, { recursive: true });
-  const build = ['-p', join(ROOT, 'tsconfig.build.json'), '--outDir', join(own, 'dist')];
-  const { code, out } = await run([join(ROOT, 'node_modules/typescript/bin/tsc'), ...build]);
-  assert.equal(code, 0, out);
+  await cp(await builtDist(), join(own, 'dist'), { recursive: true });
   await writeFile(join(own, 'package.json'), await readFile(join(ROOT, 'package.json')));
   for (const name of await readdir(join(ROOT, 'node_modules'))) {
     if (name !== 'toolgate') await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
