@@ -21,13 +21,14 @@ import { fault } from '../http/problems.ts';
 import { endRaw } from '../http/raw-answer.ts';
 import type { EdgeUpgrade } from '../http/server.ts';
 import { type ForwardedRequest, forwardedHeaders } from '../http/upstream-headers.ts';
-import type { CallSpan } from '../tracing/span.ts';
 import { tlsOf } from './http-upstream.ts';
 import type { RouteContext } from './route-table.ts';
 
 /** A passed request is no call that could be sent twice: its backend's spans stand right under that of the request. */
-function underSpan(passed: PassedRequest, { traceparent }: CallSpan): PassedRequest {
-  return { ...passed, forwarded: [...passed.forwarded, 'traceparent', traceparent] };
+function underSpan(passed: PassedRequest, traceparent: string | undefined): PassedRequest {
+  return traceparent === undefined
+    ? passed
+    : { ...passed, forwarded: [...passed.forwarded, 'traceparent', traceparent] };
 }
 
 /** The `pass` of one route: what is let through unchecked to its upstream, for callers that reach the route. */
@@ -79,8 +80,8 @@ export class PassPaths {
       (await this.#record(gateway, caller, agent, exchange.method, pattern));
     if (problem !== undefined) return exchange.problem(problem);
     if (exchange.isGone) return;
-    const passed = this.#passed(gateway, exchange, exchange);
-    this.#passage.web(exchange, exchange.span === undefined ? passed : underSpan(passed, exchange.span), limitBytes);
+    const passed = underSpan(this.#passed(gateway, exchange, exchange), exchange.span?.traceparent);
+    this.#passage.web(exchange, passed, limitBytes);
     await new Promise<void>((resolve) => exchange.response.once('close', () => resolve()));
   }
 

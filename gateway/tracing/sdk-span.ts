@@ -43,8 +43,8 @@ export class SdkCallSpan implements CallSpan {
     return this.#span.spanContext().traceId;
   }
 
-  get traceparent(): string {
-    return traceparentOf(this.#span);
+  get traceparent(): string | undefined {
+    return this.#maker.propagates ? traceparentOf(this.#span) : undefined;
   }
 
   /** The span is that of a request on this path. */

@@ -130,7 +130,7 @@ function readBatch(read: Read, warnings: string[]): BatchSettings {
     maxQueueSize,
     maxExportBatchSize: Math.min(whole('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, MOST_SPANS), maxQueueSize),
     scheduledDelayMs: whole('OTEL_BSP_SCHEDULE_DELAY', 5_000, LONGEST_MS),
-    exportTimeoutMs: whole('OTEL_BSP_EXPORT_TIMEOUT', 30_000, LONGEST_MS),
+    exportTimeoutMs: whole('OTEL_BSP_EXPORT_TIMEOUT', 30_000, Math.floor(LONGEST_MS / 2)),
   };
 }
 

@@ -29,8 +29,8 @@ type SendTraced = (upstream: Upstream, call: UpstreamCall, attempt: number) => P
 export interface CallSpan {
   /** Joins the operational log to the trace: 32 hexadecimal digits. */
   readonly traceId: string;
-  /** `traceparent` of this span, for what goes on without being a call. */
-  readonly traceparent: string;
+  /** `traceparent` of this span, for what goes on without being a call; absent where backends are told of none. */
+  readonly traceparent: string | undefined;
   /** The request matched a path template of the configuration, as callers write it. */
   routed(template: string): void;
   /** The call was checked; the check began at `startedAtMs` of `performance.now()`. */
