@@ -69,6 +69,8 @@ describe('with an exporter', () => {
     };
     world = await withEnv(env, startTracingWorld);
     hooks.deregister();
+    // Else the test before this would have heard of nothing, whatever was loaded.
+    assert.ok(loaded.some((url) => url.includes('/sdk-trace/')));
   });
   after(async () => {
     await world.close();
