@@ -11,12 +11,18 @@ import type { EnforceAnswer, EnforceRequest, Problem } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import { fault } from './http/problems.ts';
 import { StoreFault } from './store/port.ts';
+import type { CallSpan } from './tracing/span.ts';
 
 /**
  * The one way through the gateway, the same for every kind of route: read the call, see whether it is a repeat, check
  * it and record the answer, forward it once, record the outcome. Never throws: what goes wrong refuses, and is logged.
  */
-export async function enforce(gateway: Gateway, request: EnforceRequest): Promise<EnforceAnswer> {
+export function enforce(gateway: Gateway, request: EnforceRequest): Promise<EnforceAnswer> {
+  const answering = answerOf(gateway, request);
+  return request.span === undefined ? answering : noteAnswer(gateway, request, request.span, answering);
+}
+
+async function answerOf(gateway: Gateway, request: EnforceRequest): Promise<EnforceAnswer> {
   let read: ReadCall | undefined;
   try {
     read = readCall(gateway.loaded, request);
@@ -60,8 +66,24 @@ async function proveByReceipt(gateway: Gateway, read: ReadCall): Promise<Enforce
   return { kind: 'receipt', receipt: admitted.receipt };
 }
 
+/** What the span of a call is told of its answer. A name that the catalogue lacks is a caller's own words, and stays out. */
+async function noteAnswer(
+  gateway: Gateway,
+  request: EnforceRequest,
+  span: CallSpan,
+  answering: Promise<EnforceAnswer>,
+): Promise<EnforceAnswer> {
+  const answer = await answering;
+  const decided = 'check' in answer ? answer.check : undefined;
+  const proved = 'receipt' in answer ? answer.receipt : undefined;
+  const tool = decided?.tool ?? proved?.tool ?? request.tool;
+  span.answered(gateway.loaded.catalogue.tools.has(tool) ? tool : undefined, answer);
+  return answer;
+}
+
 function problemOf(gateway: Gateway, request: EnforceRequest, error: unknown): Problem {
-  const names = { tool: request.tool, caller: request.caller.name, session: request.members.session };
+  const { span, caller, members } = request;
+  const names = { tool: request.tool, caller: caller.name, session: members.session, trace_id: span?.traceId };
   if (error instanceof StoreFault || error instanceof AuditFault) {
     gateway.log.error({ err: error, ...names }, 'a call was refused because it could not be recorded');
     const what = error instanceof StoreFault ? 'the store cannot be written' : 'the audit log cannot be written';

@@ -6,6 +6,7 @@ import type { Tool } from '../policy/tool.ts';
 import type { Decision } from '../receipts/history.ts';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import type { StoredAnswer } from './store/port.ts';
+import type { CallSpan } from './tracing/span.ts';
 
 /**
  * What passes between an adapter and `enforce`. An adapter turns what arrived into an `EnforceRequest`, and an
@@ -92,8 +93,10 @@ export interface EnforceRequest {
   readonly gone?: () => Ending;
   /** Request headers that the route lets through, lower-case name and value in turn. */
   readonly passedHeaders: readonly string[];
-  /** W3C trace context of the request, or a new one. */
+  /** W3C trace context of the request. */
   readonly traceparent?: string;
+  /** The span of the request, where spans are made. */
+  readonly span?: CallSpan;
   /** The MCP client that made the call. */
   readonly relay?: CallRelay;
 }
@@ -190,9 +193,22 @@ export interface Upstream {
    * that the store knows first. Resolves when the answer's head is there, or it is clear how the call ended; never rejects.
    */
   send(call: UpstreamCall): Promise<UpstreamAnswer>;
+  /** What a trace says of the requests that a tool's calls are. */
+  target(tool: Tool): UpstreamTarget;
   /** Resolves where the backend accepts connections; throws with the reason where it does not. */
   ready(): Promise<void>;
   close(): Promise<void>;
+}
+
+/** Where a tool's calls go, as the configuration has it: nothing of a call's own. */
+export interface UpstreamTarget {
+  readonly protocol: 'http' | 'mcp';
+  /** Of HTTP, or of MCP. */
+  readonly method: string;
+  /** Path template of an HTTP backend. */
+  readonly template?: string;
+  readonly host?: string;
+  readonly port?: number;
 }
 
 export interface UpstreamCall {
@@ -203,7 +219,10 @@ export interface UpstreamCall {
   /** Sent where the tool's `idempotency` says. */
   readonly upstreamKey?: string;
   readonly passedHeaders: readonly string[];
+  /** The caller's. */
   readonly traceparent?: string;
+  /** That of the span of this very request: it goes in the place of the caller's. */
+  readonly ownTraceparent?: string;
   readonly timeoutMs: number;
   /** Something reads the answer: it is read whole, up to the largest answer that is kept. */
   readonly whole: boolean;

@@ -7,6 +7,7 @@ import type { Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Sessions } from './sessions.ts';
 import type { CommitResult, Operation, Store } from './store/port.ts';
+import type { Tracing } from './tracing/span.ts';
 import type { UnderWay } from './under-way.ts';
 
 /** The running gateway: what lives as long as the process, and the config as last loaded. */
@@ -19,6 +20,8 @@ export interface Gateway {
   readonly verified: VerifiedCache & { clear(): void };
   readonly audit: AuditLog;
   readonly metrics: Metrics;
+  /** Absent where no exporter of spans is configured. */
+  readonly tracing: Tracing | undefined;
   readonly log: Log;
   readonly crypto: Crypto;
   /**

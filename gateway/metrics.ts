@@ -6,6 +6,8 @@ import type { CallOutcome } from './exchange.ts';
 import { QuickHistogram } from './quick-histogram.ts';
 import type { ClaimState, OpenCount, UndoState } from './store/port.ts';
 import { TallyTable } from './tally.ts';
+import type { SpanCounts } from './tracing/span-counts.ts';
+import { exposeSpans } from './tracing/span-metrics.ts';
 
 /** Where gauges are read from when Prometheus asks; each may be absent while its part is not running. */
 export interface MetricSources {
@@ -14,6 +16,7 @@ export interface MetricSources {
   readonly auditLag?: () => AuditLag;
   /** Live sessions in memory. */
   readonly sessions?: () => number;
+  readonly spans?: SpanCounts | undefined;
   /** The metrics of all workers, where this process is one of several: whoever asks one asks all. */
   readonly ofAllWorkers?: () => Promise<string>;
 }
@@ -83,6 +86,7 @@ export class Metrics {
     });
     this.#config = new ConfigMetrics(this.#registry);
     this.#refresh = [exposeStore(registers, sources), exposeAudit(registers, sources)];
+    exposeSpans(registers, sources.spans);
   }
 
   /** The tools that have a label of their own; all others are counted as one. Called when a configuration is taken. */

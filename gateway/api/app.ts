@@ -55,14 +55,23 @@ export function createApi(): ApiHandler {
   app.notFound((c) => answerMissing(app, c));
   app.get('/metrics', (c) => getMetrics(c.env));
   app.onError((error, c) => answerProblem(c.env, problemOf(error, c.env)));
-  return async (env) => {
+  const answer: ApiHandler = async (env) => {
     const { exchange } = env;
     // The body stays with the edge, which reads it under its own limits; Hono sees the method and the path.
     const request = new Request(`http://gateway${exchange.path}`, { method: exchange.method });
     const response = await app.fetch(request, env);
     await write(exchange, response);
   };
+  return (env) => {
+    const { exchange, gateway } = env;
+    const { tracing } = gateway;
+    if (tracing === undefined || !CALLS.has(exchange.path)) return answer(env);
+    return tracing.serve(exchange, exchange.path, () => answer(env));
+  };
 }
+
+/** Paths that a call comes by, which is what has a span. */
+const CALLS: ReadonlySet<string> = new Set(['/v1/check', '/v1/call', '/v1/receipts']);
 
 /** A path that exists with another method is 405 and names it (RFC 9110 section 15.5.6). */
 function answerMissing(app: Api, c: Context<{ Bindings: ApiBindings }>): Response {

@@ -8,7 +8,7 @@ import type { CallMembers, EnforceAnswer, EnforceRequest, UpstreamAnswer } from 
 import { parseIdempotencyKey, readCallHeaders } from '../http/call-headers.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import { collectBody, MAX_WHOLE_BYTES } from '../http/collect-body.ts';
-import { readTraceparent } from '../http/trace-context.ts';
+import { traceOf } from '../http/trace-context.ts';
 import {
   type ApiBindings,
   ApiProblem,
@@ -100,7 +100,7 @@ async function readRequest(
     wantEntry: true,
     gone: () => env.exchange.departure,
     passedHeaders: [],
-    ...readTraceparent(env.exchange),
+    ...traceOf(env.exchange),
   };
 }
 

@@ -1,4 +1,5 @@
 import { diagnoseAudit, diagnoseCertificates, diagnoseKeys, diagnoseStore } from './doctor-machine.ts';
+import { diagnoseTracing } from './doctor-tracing.ts';
 import { diagnoseClock, diagnoseUpstreams, type Reached, reachUpstreams } from './doctor-upstreams.ts';
 import { print, printable, printJson, renderColumns } from './output.ts';
 import { requireWhole } from './require-config.ts';
@@ -54,6 +55,7 @@ async function ofMachine(
     ...(await diagnoseStore(config)),
     ...(await diagnoseAudit(config)),
     ...diagnoseClock(reached),
+    ...(await diagnoseTracing(process.env)),
   ];
 }
 

@@ -19,6 +19,7 @@ import { newSession, type Session } from '../sessions.ts';
 import { type ClaimRecord, type Conflict, type Operation, type SessionKey, StoreFault } from '../store/port.ts';
 import type { Allowed, Place } from './allowed.ts';
 import { makeClaim, replayClaim } from './claims.ts';
+import { commitFor } from './commit-for.ts';
 import { KEY_IN_FLIGHT, SESSION_BUSY, TOO_MANY_SESSIONS } from './problems.ts';
 import { forAgent, type ReadCall } from './read-call.ts';
 import { readReceiptFacts } from './receipt-facts.ts';
@@ -124,6 +125,7 @@ async function admitOnce(gateway: Gateway, read: ReadCall, spend: boolean): Prom
   const holds = counts && loaded.receipts.enforce.has('limits') ? enforced : undefined;
   const answers = enforced.snapshot.answers ?? [];
   const checkMs = performance.now() - startedAt;
+  request.span?.checked(startedAt);
   const { undoneLink } = known;
   return claimIt(gateway, read, { evaluated, tool, place, claim, session, holds, answers, checkMs, undoneLink });
 }
@@ -219,7 +221,7 @@ async function claimIt(
     { op: 'outbox', replica: gateway.audit.replica, n: line.n, line: line.line },
   ];
   if (flight !== undefined) gateway.flights.begin(flight.link);
-  const result = await commitOrAbandon(gateway, operations, line).catch((error: unknown) => {
+  const result = await commitOrAbandon(gateway, read, operations, line).catch((error: unknown) => {
     if (flight !== undefined) gateway.flights.end(flight.link);
     throw error;
   });
@@ -287,11 +289,12 @@ function reservationsOf(read: ReadCall, { holds }: Admission, link: string): rea
 
 async function commitOrAbandon(
   gateway: Gateway,
+  read: ReadCall,
   operations: readonly Operation[],
   line: ReturnType<Gateway['audit']['prepare']>,
 ): Promise<{ readonly ok: true } | Conflict> {
   try {
-    const result = await gateway.commit(operations);
+    const result = await commitFor(gateway, read, operations);
     if (!result.ok) gateway.audit.abandon(line);
     return result;
   } catch (error) {

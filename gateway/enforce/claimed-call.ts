@@ -9,7 +9,7 @@ import type { Allowed, Place } from './allowed.ts';
 import { type ReadCall, readCall } from './read-call.ts';
 
 /** What of a repeat's own request goes with a call that is sent again. */
-export type Resent = Pick<EnforceRequest, 'passedHeaders' | 'traceparent' | 'gone' | 'via' | 'route'>;
+export type Resent = Pick<EnforceRequest, 'passedHeaders' | 'traceparent' | 'span' | 'gone' | 'via' | 'route'>;
 
 const NOTHING_RESENT: Resent = { passedHeaders: [], via: 'engine' };
 

@@ -24,6 +24,7 @@ import { type Appended, appendEntry, type InSession, viewOf } from './append.ts'
 import { heedsOtherSessions, lineOfCaller, withOtherSessions } from './carried-marks.ts';
 import { chooseSession, openSession, type SessionChoice } from './choose-session.ts';
 import { makeClaim } from './claims.ts';
+import { commitFor } from './commit-for.ts';
 import { callDigest, makeConfirmation, renderConfirmation, toConfirmation } from './confirmations.ts';
 import { countDecision } from './count-decision.ts';
 import { failedBy, withFailure } from './failed-by-refusal.ts';
@@ -74,6 +75,7 @@ async function decideOnce(gateway: Gateway, read: ReadCall, choice: SessionChoic
   const view = await withOtherSessions(gateway, read, opened.session, viewOf(gateway, opened));
   const first = await takeSnapshot(gateway, read, opened, view);
   const judged = await judge(gateway, read, opened.session, first);
+  read.request.span?.checked(startedAt);
   if (judged.standing !== undefined) {
     // Nothing is stored here that would tell a copy which another replica has gone on from.
     if (!(await isCurrent(gateway, opened.session))) return 'moved';
@@ -214,7 +216,7 @@ async function commitWith(
   const { lines, operations, inFlight } = commit;
   if (inFlight !== undefined) gateway.flights.begin(inFlight);
   try {
-    const committing = gateway.commit(operations);
+    const committing = commitFor(gateway, read, operations);
     if (lines.length > 1) faultPoint('marking-run-failed');
     const result = await committing;
     if (result.ok) return result;

@@ -6,6 +6,7 @@ import { faultPoint } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import type { StoredAnswer } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
+import { commitFor } from './commit-for.ts';
 import { ANSWER_NOT_FILTERED, filterAnswer } from './filter-answer.ts';
 import { headerOf, outcomeOfAnswer } from './outcome-of.ts';
 import { quietRelay } from './quiet-relay.ts';
@@ -101,7 +102,7 @@ async function markSending(gateway: Gateway, allowed: Allowed): Promise<void> {
   if (claim === undefined) return;
   const { link, fence } = claim;
   const moved = { op: 'move_claim', link, fence, from: ['claimed'], to: 'sending', atMs: gateway.now() } as const;
-  const result = await gateway.commit([moved]);
+  const result = await commitFor(gateway, allowed.read, [moved]);
   if (!result.ok) throw new Error('the claim of the call was taken over before it was sent');
   faultPoint('after-sending');
 }
@@ -137,7 +138,8 @@ async function settleOrTryOn(gateway: Gateway, allowed: Allowed, settled: Settle
     return recorded;
   } catch (error) {
     const { key, step } = allowed.place;
-    gateway.log.error({ err: error, session: key.session, step }, 'an outcome is not stored yet; trying on');
+    const trace_id = allowed.read.request.span?.traceId;
+    gateway.log.error({ err: error, session: key.session, step, trace_id }, 'an outcome is not stored yet; trying on');
     void storeLater(gateway, allowed, settled).finally(() => land(gateway, allowed));
     return 'outcome_unknown';
   }

@@ -59,6 +59,7 @@ export function decideAtHand(gateway: Gateway, read: ReadCall): Checked | undefi
   const verdict = checkCall(snapshot, read.call);
   if (verdict.decision !== 'allow' || verdict.tool === undefined) return undefined;
   const checkMs = performance.now() - startedAt;
+  read.request.span?.checked(startedAt);
   countDecision(gateway, verdict);
   gateway.metrics.checkTook(checkMs);
   return rideAlong(gateway, read, opened, snapshot, verdict, verdict.tool, checkMs);

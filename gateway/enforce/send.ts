@@ -6,6 +6,7 @@ import type { Gateway } from '../gateway.ts';
 import type { Allowed } from './allowed.ts';
 import { isResendSafe } from './claims.ts';
 import { outcomeOfAnswer } from './outcome-of.ts';
+import { sendOnce } from './send-once.ts';
 
 const FIRST_PAUSE_MS = 100;
 
@@ -23,11 +24,14 @@ export async function sendCall(
   const attempts = isResendSafe(tool) ? read.loaded.retryAttempts(tool) : 0;
   if (claim !== undefined && claim.state !== 'claimed') faultPoint('after-sending');
   for (let attempt = 0; ; attempt++) {
-    const answer = await upstream.send(call);
+    const answer = await sendOnce(gateway, read.request.span, upstream, call, attempt);
     if (attempt >= attempts || !isUnclear(allowed, answer)) return answer;
     if (call.abort?.aborted === true || gateway.stopping.aborted) return answer;
     if (answer.kind === 'answer' && answer.body instanceof Readable) answer.body.destroy();
-    gateway.log.warn({ tool: tool.id, attempt, why: whyOf(answer) }, 'the end of a call is unclear; it is sent again');
+    gateway.log.warn(
+      { tool: tool.id, attempt, why: whyOf(answer), trace_id: read.request.span?.traceId },
+      'the end of a call is unclear; it is sent again',
+    );
     // Exponential, with jitter: what failed together does not come back together.
     await pause(FIRST_PAUSE_MS * 2 ** attempt * (0.5 + Math.random()), undefined, { ref: false });
   }

@@ -10,6 +10,7 @@ import { applyReports, type StepReport } from '../session-reports.ts';
 import type { Session } from '../sessions.ts';
 import type { ClaimRecord, Operation } from '../store/port.ts';
 import type { Allowed } from './allowed.ts';
+import { commitFor } from './commit-for.ts';
 import { parseResult, type ReadResult, readResult } from './read-result.ts';
 import { settleRide } from './ride-along.ts';
 import { outcomeEvent, type Settled } from './settled.ts';
@@ -54,7 +55,7 @@ async function settleInLine(gateway: Gateway, given: Allowed, settled: Settled):
       ...effects.operations,
       ...lines.map(({ n, line: text }) => ({ op: 'outbox', replica: gateway.audit.replica, n, line: text }) as const),
     ];
-    const committing = gateway.commit(operations);
+    const committing = commitFor(gateway, allowed.read, operations);
     if (effects.failsRun) faultPoint('marking-run-failed');
     const result = await committing;
     if (!result.ok) {

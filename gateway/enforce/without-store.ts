@@ -10,6 +10,7 @@ import { renderCheck } from './answer-check.ts';
 import { chooseSession } from './choose-session.ts';
 import { outcomeOfAnswer } from './outcome-of.ts';
 import type { ReadCall } from './read-call.ts';
+import { sendOnce } from './send-once.ts';
 import { takeSnapshot } from './snapshot.ts';
 import { namedSteps } from './step-facts.ts';
 
@@ -35,6 +36,7 @@ export async function readWithoutStore(gateway: Gateway, read: ReadCall): Promis
   const snapshot = await takeSnapshot(gateway, read, opened, session.record.view);
   const verdict = checkCall(snapshot, call);
   if (verdict.decision !== 'allow') return undefined;
+  request.span?.checked(startedAt);
   const names = namesOf(read, verdict, key.session);
   await gateway.audit.append({
     event: 'decision',
@@ -54,7 +56,7 @@ async function send(gateway: Gateway, read: ReadCall, verdict: Verdict, names: C
   if (tool === undefined || upstream === undefined) throw new Error('no upstream is loaded for the server of a read');
   const sentAt = performance.now();
   const { gone, traceparent, passedHeaders } = request;
-  const answer = await upstream.send({
+  const answer = await sendOnce(gateway, request.span, upstream, {
     tool,
     arguments: read.call.arguments,
     canonical: read.canonical,

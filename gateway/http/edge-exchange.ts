@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Ending, Problem } from '../exchange.ts';
+import type { CallSpan } from '../tracing/span.ts';
 import { headerOf } from './headers.ts';
 import { fault, type RenderedAnswer, renderProblem } from './problems.ts';
 import type { Target } from './target.ts';
@@ -36,6 +37,8 @@ export class EdgeExchange {
   readonly secure: boolean;
   /** The client waits for `100 Continue` before it sends its body. */
   readonly awaitsContinue: boolean;
+  /** The span that the request is handled under, where spans are made. */
+  span: CallSpan | undefined;
   readonly #context: EdgeContext;
   #departure: Departure | undefined;
 

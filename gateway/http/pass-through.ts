@@ -31,7 +31,7 @@ export interface PassThroughOptions {
 export interface PassedRequest {
   /** Path and query for the upstream, sent as they stand; begins with a slash. */
   readonly rawPath: string;
-  /** `X-Forwarded-*` and `Forwarded`, name and value in turn. */
+  /** `X-Forwarded-*`, `Forwarded` and what else the gateway writes in the place of the client's, name and value in turn. */
   readonly forwarded: readonly string[];
   /** Told why a request was not passed on, or broke off, for the log. */
   readonly onError?: (error: Error) => void;

@@ -5,6 +5,7 @@ import { enforce } from '../enforce.ts';
 import type { CallMembers, EnforceAnswer, EnforceRequest, ToolCheck } from '../exchange.ts';
 import { CALL_MEMBER_NAMES, parseCallMembers } from '../http/call-members.ts';
 import { parseTraceparent } from '../http/trace-context.ts';
+import type { CallSpan, TraceCarrier } from '../tracing/span.ts';
 import { type ClientRequest, type EndpointContext, metaOf, relayOf } from './client-call.ts';
 import {
   errorOfProblem,
@@ -49,7 +50,33 @@ export async function readThrough(context: EndpointContext, request: ClientReque
   throw new ProtocolError(ProtocolErrorCode.InvalidParams, text, meta);
 }
 
-async function enforceCall(
+/** The call under a span, where spans are made: that of its `_meta`, else of its HTTP request, is the one that it goes on from. */
+function enforceCall(
+  context: EndpointContext,
+  request: ClientRequest,
+  tool: string,
+  args: JsonObject,
+  confirmation?: string,
+): Promise<CallEnd> {
+  const { tracing, loaded } = context.gateway;
+  if (tracing === undefined) return enforceUnder(undefined, context, request, tool, args, confirmation);
+  const meta = metaOf(request.params);
+  const carriers = [textsOf(meta), ...(request.trace === undefined ? [] : [request.trace])];
+  const known = loaded.catalogue.tools.has(tool) ? tool : undefined;
+  return tracing.serveMcp(request.method, known, carriers, (span) =>
+    enforceUnder(span, context, request, tool, args, confirmation),
+  );
+}
+
+function textsOf({ traceparent, tracestate }: JsonObject): TraceCarrier {
+  return {
+    traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    tracestate: typeof tracestate === 'string' ? tracestate : undefined,
+  };
+}
+
+async function enforceUnder(
+  span: CallSpan | undefined,
   context: EndpointContext,
   request: ClientRequest,
   tool: string,
@@ -75,6 +102,7 @@ async function enforceCall(
     gone: () => request.cancelled,
     passedHeaders: [],
     ...parseTraceparent(meta['traceparent']),
+    ...(span === undefined ? {} : { span }),
     relay: relayOf(context, request),
   };
   const isMcp = gateway.loaded.mcp.routes.get(server)?.source.kind === 'mcp';

@@ -2,6 +2,7 @@ import type { Caller } from '../../policy/call.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { AskedOfClient, CallRelay } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
+import type { TraceCarrier } from '../tracing/span.ts';
 import type { ServerRegistry } from './server-registry.ts';
 
 /** What every request of an endpoint has at hand. */
@@ -31,6 +32,8 @@ export interface ClientRequest {
   /** Answers that came with the request though nobody had asked (the newer era). */
   readonly answers?: Readonly<Record<string, JsonObject>>;
   readonly cancelled: AbortSignal;
+  /** Trace context of the HTTP request that it came by. */
+  readonly trace?: TraceCarrier;
 }
 
 /** What a server hears of the client behind a request. Its `_meta` goes along, without what is the gateway's or the connection's own. */

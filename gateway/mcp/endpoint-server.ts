@@ -1,6 +1,7 @@
 import { Server, type ServerContext } from '@modelcontextprotocol/server';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import type { AskedOfClient } from '../exchange.ts';
+import type { TraceCarrier } from '../tracing/span.ts';
 import { ANY_RESULT } from './any-result.ts';
 import { AskFault } from './call-fault.ts';
 import type { ClientRequest, EndpointContext } from './client-call.ts';
@@ -57,6 +58,7 @@ function clientRequest(
     method,
     params,
     cancelled: mcpReq.signal,
+    ...(context.gateway.tracing === undefined ? {} : { trace: traceOf(ctx) }),
     notify: (name, told) => {
       mcpReq.notify({ method: name, params: objectToWire(told) }).catch((error: unknown) => {
         context.gateway.log.debug({ err: error, method: name }, 'a notification did not reach an MCP client');
@@ -68,6 +70,11 @@ function clientRequest(
       return answers;
     },
   };
+}
+
+function traceOf({ http }: ServerContext): TraceCarrier {
+  const read = (name: string): string | undefined => http?.req?.headers.get(name) ?? undefined;
+  return { traceparent: read('traceparent'), tracestate: read('tracestate') };
 }
 
 /** Capabilities that a client must have to be asked. */

@@ -7,6 +7,8 @@ import { DigitKeeper } from './wire-digits.ts';
 export interface FetchWatch {
   /** The stream of the answer ended, or broke, and the server gave no means to go on from there. */
   streamEnded(): void;
+  /** Sent with it. */
+  readonly traceparent?: string | undefined;
 }
 
 /** Ties what is fetched to the request that it is fetched for: the SDK's transport knows requests by their ids alone. */
@@ -36,6 +38,8 @@ export function createServerFetch(headers: readonly string[]): ServerFetch {
   return {
     fetch: async (url, init) => {
       const sent = new Headers(init?.headers);
+      const watch = FETCH_WATCH.getStore();
+      if (watch?.traceparent !== undefined) sent.set('traceparent', watch.traceparent);
       for (let at = 0; at + 1 < headers.length; at += 2) sent.set(headers[at] ?? '', headers[at + 1] ?? '');
       const response = await undiciFetch(url, {
         method: init?.method ?? 'GET',
@@ -51,7 +55,7 @@ export function createServerFetch(headers: readonly string[]): ServerFetch {
         statusText,
         headers: [...response.headers],
       });
-      return keepDigits(answer, FETCH_WATCH.getStore());
+      return keepDigits(answer, watch);
     },
     close: () => agent.destroy(),
   };

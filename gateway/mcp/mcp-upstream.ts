@@ -1,7 +1,7 @@
 import type { SchemaFault } from '../../policy/schema/walk.ts';
 import { NO_FAULTS, type Tool } from '../../policy/tool.ts';
 import { isObject, type JsonObject } from '../../receipts/json-value.ts';
-import type { Upstream, UpstreamAnswer, UpstreamCall } from '../exchange.ts';
+import type { Upstream, UpstreamAnswer, UpstreamCall, UpstreamTarget } from '../exchange.ts';
 import { renderJson } from '../http/problems.ts';
 import { answerOfError } from './call-fault.ts';
 import { requestOf } from './recorded-reads.ts';
@@ -22,8 +22,12 @@ export class McpUpstream implements Upstream {
     return NO_FAULTS;
   }
 
+  target({ name }: Tool): UpstreamTarget {
+    return { protocol: 'mcp', method: requestOf(name, {}).method, ...this.#connection.address };
+  }
+
   async send(call: UpstreamCall): Promise<UpstreamAnswer> {
-    const { tool, relay, timeoutMs, abort, onSending } = call;
+    const { tool, relay, timeoutMs, abort, onSending, ownTraceparent } = call;
     const args = withKey(call);
     const { method, params } = requestOf(tool.name, args);
     try {
@@ -33,6 +37,7 @@ export class McpUpstream implements Upstream {
         timeoutMs,
         mayAsk: this.#trusted && relay?.quiet !== true,
         ...(relay === undefined ? {} : { relay }),
+        ...(ownTraceparent === undefined ? {} : { traceparent: ownTraceparent }),
         ...(abort === undefined ? {} : { abort }),
         ...(onSending === undefined ? {} : { onSending }),
       });

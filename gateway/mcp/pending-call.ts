@@ -52,11 +52,12 @@ export class PendingCall<T> {
 
   /** Begins the work; what it does with the client goes to whichever request the client waits on. */
   run(work: (request: ClientRequest) => Promise<T>): void {
-    const { method, params, answers } = this.#request;
+    const { method, params, answers, trace } = this.#request;
     const request: ClientRequest = {
       method,
       params,
       ...(answers === undefined ? {} : { answers }),
+      ...(trace === undefined ? {} : { trace }),
       cancelled: this.#cancelled.signal,
       notify: (name, told) => this.#request.notify(name, told),
       ask: (questions) => this.#ask(questions),

@@ -67,6 +67,14 @@ export class ServerConnection {
     });
   }
 
+  /** Where it is reached, for a trace; nothing of a process. */
+  get address(): { readonly host?: string; readonly port?: number } {
+    const { place } = this.#options;
+    if (place.kind !== 'http') return {};
+    const { hostname, port, protocol } = new URL(place.url);
+    return { host: hostname, port: Number(port === '' ? (protocol === 'https:' ? 443 : 80) : port) };
+  }
+
   /** What the server says that it offers. Rejects with `LinkFault` where it cannot be reached. */
   async capabilities(): Promise<ServerCapabilities> {
     return (await this.control()).client.getServerCapabilities() ?? {};

@@ -20,6 +20,8 @@ export interface ServerRequest {
   readonly abort?: Ending;
   /** Awaited once there is a connection and before the first byte leaves. */
   readonly onSending?: () => Promise<void>;
+  /** In the place of the client's, in `_meta` and as a header. */
+  readonly traceparent?: string;
   /** Whether the server may ask the client for more (`input_required`). */
   readonly mayAsk: boolean;
 }
@@ -82,7 +84,7 @@ async function rounds(link: Link, request: ServerRequest): Promise<JsonObject> {
 const NEVER_MS = 2_147_483_647;
 
 async function send(link: Link, request: ServerRequest, params: JsonObject): Promise<JsonObject> {
-  const { relay, timeoutMs, method, abort } = request;
+  const { relay, timeoutMs, method, abort, traceparent } = request;
   const ending = new AbortController();
   const end = (error: SdkError): void => ending.abort(error);
   const idle = new IdleTimer(timeoutMs, () =>
@@ -97,8 +99,10 @@ async function send(link: Link, request: ServerRequest, params: JsonObject): Pro
   const ended = relay === undefined ? undefined : begin(link, relay, idle);
   const watch = {
     streamEnded: () => end(new SdkError(SdkErrorCode.ConnectionClosed, 'the stream of the answer ended without one')),
+    traceparent,
   };
-  const meta = relay?.meta ?? {};
+  const passed = relay?.meta ?? {};
+  const meta = traceparent === undefined ? passed : { ...passed, traceparent };
   const sent = Object.keys(meta).length === 0 ? params : { ...params, _meta: { ...meta } };
   try {
     const result = await FETCH_WATCH.run(watch, () =>

@@ -14,7 +14,7 @@ import type { EdgeExchange } from '../http/edge-exchange.ts';
 import { headerValues, pickHeaders } from '../http/headers.ts';
 import { fault } from '../http/problems.ts';
 import type { EdgeUpgrade } from '../http/server.ts';
-import { readTraceparent } from '../http/trace-context.ts';
+import { traceOf } from '../http/trace-context.ts';
 import { forwardedHeaders } from '../http/upstream-headers.ts';
 import type { HttpOperations, RoutedTool } from './http-operations.ts';
 import type { PassPaths } from './pass-paths.ts';
@@ -66,7 +66,13 @@ export class HttpRoute implements Route {
     return path.slice(this.path.length + 1).split('/');
   }
 
-  async handle(exchange: EdgeExchange, context: RouteContext): Promise<void> {
+  handle(exchange: EdgeExchange, context: RouteContext): Promise<void> {
+    const { tracing } = context.gateway;
+    if (tracing === undefined) return this.#handle(exchange, context);
+    return tracing.serve(exchange, this.path, () => this.#handle(exchange, context));
+  }
+
+  async #handle(exchange: EdgeExchange, context: RouteContext): Promise<void> {
     const identity = context.authenticate(exchange.header('authorization'), exchange.request.socket);
     if ('problem' in identity) return exchange.problem(identity.problem);
     const caller = callerOf(identity);
@@ -77,7 +83,8 @@ export class HttpRoute implements Route {
     const match = this.#operations.router.match(exchange.method, segments);
     // Who may not reach a tool is told no more than that there is none: nothing of the request is held against it first.
     if (match.kind === 'match' && this.#reaches(context, caller, headers, match.operation.name)) {
-      const { name, operation } = match.operation;
+      const { name, operation, pathTemplate } = match.operation;
+      exchange.span?.routed(pathTemplate);
       const reading = readRequestBody(exchange, operation, name, this.#route.limitBytes);
       const body = reading instanceof Promise ? await reading : reading;
       if (body !== undefined && 'problem' in body) return this.#refuse(exchange, context, caller, body.problem);
@@ -100,6 +107,7 @@ export class HttpRoute implements Route {
     const pattern = match.kind === 'unknown' ? this.#passes?.find(segments) : undefined;
     const { agent } = headers.members;
     if (pattern !== undefined && this.#passes?.reaches(caller, agent) === true) {
+      exchange.span?.routed(pattern.text);
       return this.#passes.web(exchange, context.gateway, caller, agent, pattern);
     }
     // Nothing else that matches no tool is forwarded; that it was tried stands in the history.
@@ -179,7 +187,7 @@ export class HttpRoute implements Route {
       wantEntry,
       gone: () => exchange.departure,
       passedHeaders: this.#passedHeaders(exchange),
-      ...readTraceparent(exchange),
+      ...traceOf(exchange),
     });
     await writeRouteAnswer(exchange, answer, this.#route.timeoutMs);
   }

@@ -7,7 +7,7 @@ import type { JsonObject } from '../../receipts/json-value.ts';
 import { upstreamUrl } from '../catalogue/check-passes.ts';
 import type { RuntimeRoute } from '../catalogue/runtime-route.ts';
 import type { Config, UpstreamTls } from '../config/config.ts';
-import type { Upstream, UpstreamAnswer, UpstreamCall } from '../exchange.ts';
+import type { Upstream, UpstreamAnswer, UpstreamCall, UpstreamTarget } from '../exchange.ts';
 import { createHttpUpstream, type HttpUpstream, type HttpUpstreamOptions } from '../http/forward.ts';
 import { renderMultipart } from '../http/multipart.ts';
 import { type BuiltOrFaults, buildKeyed, buildOnce, carryFaults, type HttpOperations } from './http-operations.ts';
@@ -18,6 +18,7 @@ class HttpRouteUpstream implements Upstream {
   readonly #operations: HttpOperations;
   readonly #basePath: string;
   readonly #wholeUpTo: number;
+  readonly #place: Pick<UpstreamTarget, 'host' | 'port'>;
 
   constructor(
     url: string,
@@ -25,7 +26,8 @@ class HttpRouteUpstream implements Upstream {
     options: Pick<HttpUpstreamOptions, 'headers' | 'tls'>,
     wholeUpTo: number,
   ) {
-    const { origin, pathname } = new URL(url);
+    const { origin, pathname, hostname, port, protocol } = new URL(url);
+    this.#place = { host: hostname, port: Number(port === '' ? DEFAULT_PORTS[protocol] : port) };
     this.#upstream = createHttpUpstream({ origin, ...options });
     this.#operations = operations;
     this.#basePath = pathname.endsWith('/') ? pathname.slice(0, -1) : pathname;
@@ -57,6 +59,18 @@ class HttpRouteUpstream implements Upstream {
     });
   }
 
+  target({ id }: Tool): UpstreamTarget {
+    const known = this.#operations.byTool.get(id);
+    // The path of the upstream itself may hold what only the backend is to know.
+    const { method = '_OTHER', pathTemplate } = known ?? {};
+    return {
+      protocol: 'http',
+      method,
+      ...(pathTemplate === undefined ? {} : { template: pathTemplate }),
+      ...this.#place,
+    };
+  }
+
   /** The gateway alone writes the argument that carries a key. */
   #build(call: UpstreamCall): BuiltOrFaults {
     const { tool, arguments: args, upstreamKey } = call;
@@ -75,6 +89,8 @@ class HttpRouteUpstream implements Upstream {
     return this.#upstream.close();
   }
 }
+
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 };
 
 const NOT_CARRIED: Promise<UpstreamAnswer> = Promise.resolve({
   kind: 'not_sent',
@@ -111,10 +127,11 @@ function headersOf(
   request: BuiltRequest,
   body: SentBody | undefined,
 ): readonly string[] {
-  const headers = withoutArguments(call.passedHeaders, operation);
+  const headers = withoutArguments(call, operation);
   for (const [name, value] of request.headers) headers.push(name, value);
   if (body !== undefined) headers.push('content-type', body.contentType);
-  if (call.traceparent !== undefined) headers.push('traceparent', call.traceparent);
+  const traceparent = call.ownTraceparent ?? call.traceparent;
+  if (traceparent !== undefined) headers.push('traceparent', traceparent);
   const { idempotency } = call.tool;
   if (call.upstreamKey !== undefined && idempotency !== undefined && 'header' in idempotency) {
     headers.push(idempotency.header, quoted(idempotency.header, call.upstreamKey));
@@ -128,12 +145,15 @@ function quoted(header: string, key: string): string {
 }
 
 /** A header that is an argument comes from the checked arguments alone, also where the route lets it through. */
-function withoutArguments(passed: readonly string[], operation: Operation | undefined): string[] {
+function withoutArguments(call: UpstreamCall, operation: Operation | undefined): string[] {
+  const { passedHeaders: passed, ownTraceparent } = call;
   const taken = operation === undefined ? NO_NAMES : headersTaken(operation);
-  if (taken.size === 0) return [...passed];
+  if (taken.size === 0 && ownTraceparent === undefined) return [...passed];
   const kept: string[] = [];
   for (let at = 0; at + 1 < passed.length; at += 2) {
-    if (!taken.has((passed[at] ?? '').toLowerCase())) kept.push(passed[at] ?? '', passed[at + 1] ?? '');
+    const name = (passed[at] ?? '').toLowerCase();
+    const isReplaced = name === 'traceparent' && ownTraceparent !== undefined;
+    if (!taken.has(name) && !isReplaced) kept.push(passed[at] ?? '', passed[at + 1] ?? '');
   }
   return kept;
 }

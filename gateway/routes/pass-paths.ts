@@ -24,6 +24,13 @@ import { type ForwardedRequest, forwardedHeaders } from '../http/upstream-header
 import { tlsOf } from './http-upstream.ts';
 import type { RouteContext } from './route-table.ts';
 
+/** A passed request is no call that could be sent twice: its backend's spans stand right under that of the request. */
+function underSpan(passed: PassedRequest, traceparent: string | undefined): PassedRequest {
+  return traceparent === undefined
+    ? passed
+    : { ...passed, forwarded: [...passed.forwarded, 'traceparent', traceparent] };
+}
+
 /** The `pass` of one route: what is let through unchecked to its upstream, for callers that reach the route. */
 export class PassPaths {
   readonly #route: RuntimeRoute;
@@ -73,7 +80,8 @@ export class PassPaths {
       (await this.#record(gateway, caller, agent, exchange.method, pattern));
     if (problem !== undefined) return exchange.problem(problem);
     if (exchange.isGone) return;
-    this.#passage.web(exchange, this.#passed(gateway, exchange, exchange), limitBytes);
+    const passed = underSpan(this.#passed(gateway, exchange, exchange), exchange.span?.traceparent);
+    this.#passage.web(exchange, passed, limitBytes);
     await new Promise<void>((resolve) => exchange.response.once('close', () => resolve()));
   }
 

@@ -3,6 +3,7 @@ import type { Followed } from '../../policy/conditions/followed.ts';
 import { canonicalize } from '../../receipts/canonical.ts';
 import type { JsonObject, JsonValue } from '../../receipts/json-value.ts';
 import { parseResult } from '../enforce/read-result.ts';
+import { sendOnce } from '../enforce/send-once.ts';
 import { answerOf, argumentsOf, settleClaim } from '../enforce/settle-claim.ts';
 import { valueAt } from '../enforce/undo-arguments.ts';
 import { findAnswers } from '../enforce/watched.ts';
@@ -114,7 +115,7 @@ async function askAfter(gateway: Gateway, claim: ClaimRecord, plan: FollowPlan):
   if (tool === undefined || upstream === undefined || about === undefined) return 'unknown';
   const asked: JsonObject = { [plan.same]: about };
   if (tool.input.validate(asked).length > 0 || upstream.check(tool, asked).length > 0) return 'unknown';
-  const answer = await upstream.send({
+  const answer = await sendOnce(gateway, undefined, upstream, {
     tool,
     arguments: asked,
     canonical: canonicalize(asked),

@@ -6,6 +6,7 @@ import { enforce } from '../enforce.ts';
 import type { CallOutcome, EnforceAnswer } from '../exchange.ts';
 import type { Gateway } from '../gateway.ts';
 import type { ClaimRecord, RunRecord, SessionRecord, StepRecord, UndoRecord } from '../store/port.ts';
+import type { CallSpan } from '../tracing/span.ts';
 import { boundArguments, cannotSend, type LeftStep, needsWord } from './fail-run.ts';
 import { knownOutcome } from './known-outcome.ts';
 import { again, done, moveRun, noteUndo, person, type Tried, waiting } from './undo-notes.ts';
@@ -113,7 +114,11 @@ async function tryUndo(gateway: Gateway, run: RunRecord, row: UndoRecord): Promi
   const bound = boundArguments(step, tool);
   const why = cannotSend(tool, outcome, bound);
   if (why !== undefined || bound === undefined) return person(why ?? 'the undo cannot be bound');
-  if (!step.undoAllowed) return readAnswer(await sendUndo(gateway, run, row, session, step, bound));
+  if (!step.undoAllowed) {
+    const send = (span?: CallSpan): Promise<Tried> =>
+      sendUndo(gateway, run, row, session, step, bound, span).then(readAnswer);
+    return gateway.tracing === undefined ? send() : gateway.tracing.own('undo', send);
+  }
   const earlier = await lastSend(gateway, session, row);
   return earlier === undefined ? waiting('an undo of the step is still on its way') : sendAgain(gateway, earlier);
 }
@@ -141,6 +146,7 @@ function sendUndo(
   session: SessionRecord,
   step: StepRecord,
   bound: string,
+  span: CallSpan | undefined,
 ): Promise<EnforceAnswer> {
   const agent = readBody(step).agent;
   return enforce(gateway, {
@@ -163,6 +169,7 @@ function sendUndo(
     via: 'engine',
     wantEntry: false,
     passedHeaders: [],
+    ...(span === undefined ? {} : { span }),
   });
 }
 

@@ -17,6 +17,8 @@ import { Recovery } from '../runs/recovery.ts';
 import { UndoEngine } from '../runs/undo-engine.ts';
 import { openStore } from '../store/open.ts';
 import type { Store } from '../store/port.ts';
+import { openTracing } from '../tracing/open.ts';
+import { SpanCounts } from '../tracing/span-counts.ts';
 import type { Homes } from '../workers/homes.ts';
 import { Host, passesOf, tellUnchecked, urlOf } from './host.ts';
 import { makeGateway, openAudit, StoreHealth } from './services.ts';
@@ -119,9 +121,13 @@ async function start(
   });
   closing.unshift(() => audit.close());
   const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);
+  const spans = new SpanCounts();
+  const tracing = await openTracing({ env, counts: spans, log, replica: audit.replica });
+  // Last of all, so that a collector that does not answer holds up nothing that counts.
+  if (tracing !== undefined) closing.push(() => tracing.close());
   const gateway = makeGateway(
     surface.loaded,
-    { store, audit, leaseMs, ofAllWorkers: worker?.allMetrics },
+    { store, audit, leaseMs, ofAllWorkers: worker?.allMetrics, tracing, spans },
     log,
     health,
     stopping.signal,

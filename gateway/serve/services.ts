@@ -13,6 +13,8 @@ import type { Log } from '../log.ts';
 import { Metrics } from '../metrics.ts';
 import { Sessions } from '../sessions.ts';
 import { type CommitResult, type Operation, type Store, StoreFault } from '../store/port.ts';
+import type { Tracing } from '../tracing/span.ts';
+import type { SpanCounts } from '../tracing/span-counts.ts';
 import { UnderWay } from '../under-way.ts';
 import { auditFileOf } from '../workers/worker-audit.ts';
 
@@ -30,6 +32,9 @@ export interface Services {
   readonly audit: AuditLog;
   readonly leaseMs?: number | undefined;
   readonly ofAllWorkers?: (() => Promise<string>) | undefined;
+  /** Absent where no exporter of spans is configured, or none are made at all. */
+  readonly tracing?: Tracing | undefined;
+  readonly spans?: SpanCounts;
 }
 
 /**
@@ -77,7 +82,7 @@ export function makeGateway(
   health: StoreHealth,
   stopping: AbortSignal,
 ): Gateway {
-  const { store, audit, ofAllWorkers } = services;
+  const { store, audit, ofAllWorkers, tracing, spans } = services;
   const secret = createSecretKey(store.secret());
   const sessions = new Sessions(store, nodeCrypto, LIVE_SESSIONS, (operations) => store.enqueue(operations));
   const metrics = new Metrics({
@@ -85,6 +90,7 @@ export function makeGateway(
     storeIsUp: () => health.isUp,
     auditLag: () => audit.lag(),
     sessions: () => sessions.size,
+    spans,
     ...(ofAllWorkers === undefined ? {} : { ofAllWorkers }),
   });
   health.onLost = () => sessions.forgetAll();
@@ -100,6 +106,7 @@ export function makeGateway(
     sessions,
     audit,
     metrics,
+    tracing,
     log,
     crypto: nodeCrypto,
     verified: new LRUCache<string, string>({ max: VERIFIED_HEADS }),

@@ -14,6 +14,7 @@ import { Restarts } from '../../gateway/workers/restarts.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { parseSigningKey } from '../../receipts/keys.ts';
 import { childEnv } from '../child-env.ts';
+import { type Collector, startCollector } from '../gateway/otlp-collector.ts';
 import { connectClient, textOf } from '../mcp/clients.ts';
 import { type RawServer, said, startRawServer, tool } from '../mcp/raw-server.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
@@ -79,6 +80,7 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
   let postgres: TestPostgres | string;
   let shop: Shop;
   let asking: RawServer;
+  let collector: Collector;
   let config: { readonly routes: readonly object[] };
   let gateway: Served;
   /** Connections go to the workers in turn. */
@@ -88,20 +90,22 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
   before(async () => {
     [folder, postgres] = await Promise.all([mkdtemp(join(tmpdir(), 'toolgate-workers-')), startPostgres()]);
     if (typeof postgres === 'string') return;
-    [shop, asking] = await Promise.all([startShop(), startAsking()]);
+    [shop, asking, collector] = await Promise.all([startShop(), startAsking(), startCollector()]);
     const more = { keys: { signing: './w.pem' }, store: await postgres.database(), audit: { file: './w.jsonl' } };
     const scenario = scenarioConfig(shop.url, { ...more, workers: 2 }) as typeof config;
     const words = [{ name: 'ask', writes: false, reads_outside: false }];
     const raw = { name: 'raw', mcp: asking.url, agents: ['billing'], annotations: 'trusted', tools: words };
     config = { ...scenario, routes: [...scenario.routes, raw] };
-    gateway = await serveGateway({ folder, name: 'workers', config });
+    // Spans that are left when a worker ends are exported then; before, only where there are many.
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.origin, OTEL_BSP_SCHEDULE_DELAY: '3600000' };
+    gateway = await serveGateway({ folder, name: 'workers', config, env });
     balancer = await startRoundRobin([gateway.url], { keepAlive: false });
   });
   after(async () => {
     if (typeof postgres !== 'string') {
       await balancer?.close();
       gateway?.child.kill('SIGKILL');
-      await Promise.all([shop?.close(), asking?.close()]);
+      await Promise.all([shop?.close(), asking?.close(), collector?.close()]);
       await postgres.close();
     }
     await rm(folder, { recursive: true, force: true, maxRetries: 5 });
@@ -219,7 +223,7 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
     await load.end();
   });
 
-  test('SIGUSR2 and SIGTERM reach every worker, and each log is a whole chain', async (t) => {
+  test('SIGUSR2 and SIGTERM reach every worker, each log is a whole chain, and the last spans are exported', async (t) => {
     if (skipped() !== false) return t.skip(String(skipped()));
     const load = new Load(balancer.url, 'drain', 2);
     await load.more(4);
@@ -230,6 +234,12 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
     // After the end nobody answers; until then every call was, reads by the configuration that was taken last.
     const wrong = load.wrong().filter((what) => !/^(?:0 |403 .*unknown_tool)/.test(what));
     assert.deepEqual(wrong, []);
+    const makers = new Set(collector.spans.map(({ resource }) => resource['service.instance.id']));
+    const logs = [1, 2].map((worker) => JSON.parse(readFileSync(logOf(worker), 'utf8').split('\n')[0] ?? '{}').replica);
+    assert.deepEqual(
+      logs.map((replica) => makers.has(replica)),
+      [true, true],
+    );
     const key = nodeCrypto.signingKey(parseSigningKey(readFileSync(join(folder, 'w.pem'), 'utf8')));
     const keys = [nodeCrypto.publicKey(key.publicBytes)];
     for (const worker of [1, 2]) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { renderProblems } from '../../gateway/config/problem.ts';
-import { createLog } from '../../gateway/log.ts';
+import { createLog, type Log } from '../../gateway/log.ts';
 import { type RunningGateway, runGateway } from '../../gateway/serve/run-gateway.ts';
 import { ConfigRefused } from '../../gateway/serve/whole-config.ts';
 
@@ -24,6 +24,8 @@ export interface TestOptions {
   readonly leaseMs?: number;
   /** Files beside the config, by name. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Nothing is logged by default. */
+  readonly log?: Log;
   /** How often a comment keeps an idle MCP stream open, in milliseconds. */
   readonly mcpKeepAliveMs?: number;
 }
@@ -50,7 +52,7 @@ export async function startTestGateway(config: object, options: TestOptions = {}
   for (const [name, text] of Object.entries(files)) await writeFile(join(own, name), text);
   const configFile = join(own, 'gateway.yaml');
   await writeConfig(configFile, config);
-  const log = createLog({ level: 'silent' });
+  const { log = createLog({ level: 'silent' }) } = options;
   try {
     const running = await runGateway({
       configFile,

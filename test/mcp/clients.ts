@@ -8,6 +8,8 @@ export interface ClientOptions {
   /** Set up before it connects: what it answers when it is asked. */
   readonly prepare?: (client: Client) => void;
   readonly name?: string;
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The SDK's own client, which knows nothing of Toolgate. */
@@ -18,7 +20,7 @@ export async function connectClient(url: string, options: ClientOptions = {}): P
     { capabilities, versionNegotiation: { mode: era === 'legacy' ? 'legacy' : { pin: '2026-07-28' } } },
   );
   prepare?.(client);
-  const headers = key === undefined ? {} : { authorization: `Bearer ${key}` };
+  const headers = { ...options.headers, ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
   await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }));
   return client;
 }
