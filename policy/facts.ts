@@ -2,14 +2,14 @@ import { Big } from 'big.js';
 import type { JsonObject, JsonValue } from '../receipts/json-value.ts';
 import { isTruthy, readPath } from './rulebook/condition.ts';
 import { isToolName } from './rulebook/message.ts';
-import { didYouMean, quoted } from './rulebook/nearest.ts';
+import { quoted } from './rulebook/nearest.ts';
 
 /** A literal that a fact compares with; a number keeps its text, since numbers compare as decimals. */
-type FactLiteral = string | boolean | null | { readonly number: string };
+export type FactLiteral = string | boolean | null | { readonly number: string };
 
 /** Where a fact comes from: a field of what a tool last answered. */
 export interface FactSource {
-  /** `server/tool`, or bare until `resolveFactTool` has found its server. */
+  /** `server/tool` where it is read, as written where it is parsed. */
   readonly tool: string;
   readonly path: readonly string[];
   /** Left out: the field only has to be true, not 0, or not empty. */
@@ -75,29 +75,12 @@ function parseLiteral(value: string, whole: string): FactLiteral {
       throw new FactSourceError(`${quoted(whole)} has a text that is not closed`);
     return value.slice(1, -1);
   }
+  if (/[=<>!"']/.test(value)) {
+    throw new FactSourceError(`${quoted(whole)} compares with ${quoted(value)}; write it in quotes where it is a text`);
+  }
   const word = WORDS.get(value);
   if (word !== undefined) return word;
   return NUMBER.test(value) ? { number: value } : value;
-}
-
-/**
- * The fact with its tool as `server/tool`. A bare name stands for the one server that offers the tool.
- * @param tools the catalogue's pairs
- * @throws FactSourceError where no tool, or more than one, has the name
- */
-export function resolveFactTool(fact: Fact, tools: readonly string[]): Fact {
-  if (tools.includes(fact.tool)) return fact;
-  const offered = tools.filter((pair) => pair.slice(pair.indexOf('/') + 1) === fact.tool);
-  const [only] = offered;
-  if (only === undefined) {
-    throw new FactSourceError(`no tool ${quoted(fact.tool)} is in the catalogue${didYouMean(fact.tool, tools)}`);
-  }
-  if (offered.length > 1) {
-    throw new FactSourceError(
-      `several servers offer ${quoted(fact.tool)}; write one of ${offered.map(quoted).join(', ')}`,
-    );
-  }
-  return { ...fact, tool: only };
 }
 
 /**

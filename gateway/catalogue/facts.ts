@@ -1,4 +1,4 @@
-import type { JsonValue } from '../../receipts/json-value.ts';
+import { type FactLiteral, FactSourceError, parseFactSource } from '../../policy/facts.ts';
 import type { Config } from '../config/config.ts';
 import { type Drafts, resolveResultField, watchField } from './tool-draft.ts';
 
@@ -9,7 +9,7 @@ export interface Fact {
   /** Dotted path into the result. */
   readonly field: string;
   /** True where the field equals this; absent: where it is true, not 0 and not empty. */
-  readonly equals?: JsonValue;
+  readonly equals?: FactLiteral;
   /** Counts only an answer whose argument (else result field) of this name equals the call's argument. */
   readonly same?: string;
 }
@@ -23,6 +23,8 @@ export function readFacts(config: Config, drafts: Drafts): ReadonlyMap<string, F
     const place = (sign < 0 ? from : from.slice(0, sign)).trim();
     const found = resolveResultField(drafts, place, undefined, path);
     if (found === undefined) continue;
+    const comparison = readComparison(from, drafts, path);
+    if (comparison === undefined) continue;
     const draft = drafts.byId.get(found.tool);
     if (draft?.readsOutside) {
       drafts.log.error(
@@ -47,19 +49,25 @@ export function readFacts(config: Config, drafts: Drafts): ReadonlyMap<string, F
       name,
       tool: found.tool,
       field: found.field,
-      ...(sign < 0 ? {} : { equals: literalOf(from.slice(sign + 2).trim()) }),
+      ...comparison,
       ...(same === undefined ? {} : { same }),
     });
   }
   return facts;
 }
 
-/** A literal: in quotes a text, `true`, `false` and numbers as themselves, anything else a text as it stands. */
-function literalOf(text: string): JsonValue {
-  const quoted = /^"([^"]*)"$|^'([^']*)'$/.exec(text);
-  if (quoted !== null) return quoted[1] ?? quoted[2] ?? '';
-  if (text === 'true' || text === 'false') return text === 'true';
-  if (!/^-?(0|[1-9][0-9]{0,30})(\.[0-9]{1,30})?$/.test(text)) return text;
-  const number = Number(text);
-  return Number.isInteger(number) && !Number.isSafeInteger(number) ? BigInt(text) : number;
+/** What follows the tool and its field; undefined, and told, where it cannot be read. */
+function readComparison(
+  from: string,
+  drafts: Drafts,
+  path: readonly string[],
+): { readonly equals?: FactLiteral } | undefined {
+  try {
+    const { equals } = parseFactSource(from);
+    return equals === undefined ? {} : { equals };
+  } catch (error) {
+    if (!(error instanceof FactSourceError)) throw error;
+    drafts.log.error(error.code, path, error.message);
+    return undefined;
+  }
 }

@@ -34,7 +34,7 @@ export interface LoadServices {
 export function makeLoaded(config: Config, built: BuiltCatalogue, services: LoadServices): Loaded {
   const { crypto, signing } = services;
   const issuers = makeIssuers(crypto, config, signing, built.issuers);
-  const rulebook = makeRulebookPart(services.rulebook, config, built);
+  const rulebook = makeRulebookPart(services.rulebook, built);
   const rules = makeRulePart(config, built);
   const limited = new Set(
     [...built.settings.values()]

@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { Call, RulebookGate, Snapshot } from '../../policy/call.ts';
-import { type Fact, parseFactSource, readFact } from '../../policy/facts.ts';
+import { type Fact, readFact } from '../../policy/facts.ts';
 import { decideRulebook, loadRecord, type PreparedRulebook } from '../../policy/rulebook/decide.ts';
 import type { RulebookRecord } from '../../policy/rulebook/record.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
@@ -31,14 +31,10 @@ export interface RulebookPart {
 }
 
 /** Makes step 8. */
-export function makeRulebookPart(
-  record: RulebookRecord | undefined,
-  config: Config,
-  built: BuiltCatalogue,
-): RulebookPart {
+export function makeRulebookPart(record: RulebookRecord | undefined, built: BuiltCatalogue): RulebookPart {
   if (record === undefined) return { gate: () => undefined, reads: () => [] };
   const prepared = loadRecord(record);
-  const facts = factsOf(config, built);
+  const facts = factsOf(built);
   const check = makeCheckCells();
   const factTools = [...new Set([...facts.values()].map((fact) => fact.tool))];
   return {
@@ -47,13 +43,15 @@ export function makeRulebookPart(
   };
 }
 
-function factsOf(config: Config, built: BuiltCatalogue): ReadonlyMap<string, Fact> {
+function factsOf(built: BuiltCatalogue): ReadonlyMap<string, Fact> {
   const facts = new Map<string, Fact>();
-  for (const [name, { from, same }] of Object.entries(config.facts)) {
-    const resolved = built.facts.get(name);
-    if (resolved === undefined) continue;
-    const source = { ...parseFactSource(from), tool: resolved.tool };
-    facts.set(name, same === undefined ? source : { ...source, same });
+  for (const { name, tool, field, equals, same } of built.facts.values()) {
+    facts.set(name, {
+      tool,
+      path: field.split('.'),
+      ...(equals === undefined ? {} : { equals }),
+      ...(same === undefined ? {} : { same }),
+    });
   }
   return facts;
 }

@@ -184,6 +184,8 @@ export async function compileRulebookFiles(
 ): Promise<CompiledRulebook> {
   const loaded = await loadRulebookFiles(paths, base);
   const compiled = compileRulebook(loaded.sources, { checkFault: checkCellFault, ...options, sheets: loaded.sheets });
-  if (loaded.problems.length === 0) return compiled;
-  return { record: undefined, governed: [], problems: [...loaded.problems, ...compiled.problems] };
+  const problems = [...loaded.problems, ...compiled.problems];
+  if (loaded.problems.some(({ severity }) => severity === 'error'))
+    return { record: undefined, governed: [], problems };
+  return { ...compiled, problems };
 }

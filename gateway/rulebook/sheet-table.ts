@@ -24,6 +24,11 @@ export function sheetProblem(code: ProblemCode, at: Position, message: string): 
   return { severity: 'error', code, message, file: at.file, line: at.line, column: at.column };
 }
 
+/** Something of a sheet's form that is told and changes nothing. */
+export function sheetWarning(code: ProblemCode, at: Position, message: string): Problem {
+  return { ...sheetProblem(code, at, message), severity: 'warning' };
+}
+
 /** The sheet's name in decisions: the file's own, without folders and ending. */
 export function sheetName(file: string): string {
   const base = file.slice(file.lastIndexOf('/') + 1);

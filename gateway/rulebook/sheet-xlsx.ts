@@ -1,8 +1,10 @@
 import type { SheetData } from 'read-excel-file/node';
 import { readSheet } from 'read-excel-file/node';
+import type { Problem } from '../../policy/rulebook/problem.ts';
 import type { SheetCell } from '../../policy/rulebook/sheet.ts';
 import type { ReadSheet } from './sheet-table.ts';
 import { sheetOfTable, sheetProblem } from './sheet-table.ts';
+import { workbookProblems } from './workbook-faults.ts';
 
 /** What a workbook of at most 1 MiB may unpack to. */
 const MAX_UNPACKED_BYTES: number = 32 * 1024 * 1024;
@@ -24,16 +26,20 @@ export async function readXlsxSheet(file: string, bytes: Buffer): Promise<ReadSh
     };
   }
   let table: SheetData;
+  let told: readonly Problem[];
   try {
     table = await readSheet(bytes);
+    told = workbookProblems(file, bytes);
   } catch (error) {
     const why = error instanceof Error ? error.message : 'it cannot be read';
     return { sheet: undefined, problems: [sheetProblem('sheet_format', at, `this is no XLSX workbook: ${why}`)] };
   }
+  if (told.some(({ severity }) => severity === 'error')) return { sheet: undefined, problems: told };
   const rows = table.map((cells, row) =>
     cells.map((cell, column): SheetCell => ({ file, line: row + 1, column: column + 1, text: cellText(cell) })),
   );
-  return sheetOfTable(file, rows);
+  const read = sheetOfTable(file, rows);
+  return { ...read, problems: [...told, ...read.problems] };
 }
 
 function cellText(cell: unknown): string {

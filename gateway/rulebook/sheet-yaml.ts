@@ -6,7 +6,7 @@ import { MAX_LINES } from '../../policy/rulebook/scan.ts';
 import type { SheetRow } from '../../policy/rulebook/sheet.ts';
 import type { JsonValue } from '../../receipts/json-value.ts';
 import type { ReadSheet } from './sheet-table.ts';
-import { COLUMNS, columnOf, MAX_PROBLEMS, sheetName, sheetProblem } from './sheet-table.ts';
+import { COLUMNS, type Column, columnOf, MAX_PROBLEMS, sheetName, sheetProblem } from './sheet-table.ts';
 import type { YamlText } from './yaml-text.ts';
 import { parseYamlText, placeOf, YamlTextError, yamlValue } from './yaml-text.ts';
 
@@ -33,6 +33,12 @@ function readRows(file: string, text: YamlText): ReadSheet {
   const problems: Problem[] = [];
   const top = text.document.contents;
   const list = isMap(top) ? top.get('rules', true) : top;
+  for (const pair of isMap(top) && isSeq(list) ? top.items : []) {
+    if (keyOf(pair) === 'rules') continue;
+    const at = place(isNodeLike(pair.key) ? (pair.key.range?.[0] ?? 0) : 0);
+    const message = `${quoted(keyOf(pair))} stands beside \`rules\`, where nothing is read; delete it`;
+    problems.push(sheetProblem('sheet_format', at, message));
+  }
   if (!isSeq(list)) {
     const message = 'a rule sheet is a list of rows, each with `tool` and `decision`, or has one under `rules`';
     return { sheet: undefined, problems: [sheetProblem('sheet_format', { file, line: 1, column: 1 }, message)] };
@@ -60,11 +66,18 @@ interface RowContext {
 
 function readRow(map: YAMLMap, context: RowContext): SheetRow {
   const row: { -readonly [Key in keyof SheetRow]: SheetRow[Key] } = { at: context.place(map.range?.[0] ?? 0) };
+  const seen = new Set<Column>();
   for (const pair of map.items) {
     const heading = keyOf(pair);
     const at = context.place(isNodeLike(pair.key) ? (pair.key.range?.[0] ?? 0) : 0);
     const column = columnOf(heading);
     const value = pair.value;
+    // Two keys of YAML, one column here: `when` and `When`.
+    if (column !== undefined && seen.has(column)) {
+      context.problems.push(sheetProblem('header_cell', at, `\`${column}\` stands twice in this row; delete one`));
+      continue;
+    }
+    if (column !== undefined) seen.add(column);
     if (column === undefined) {
       context.problems.push(
         sheetProblem(

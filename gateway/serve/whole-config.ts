@@ -55,7 +55,9 @@ async function withRulebook(inUse: InUse | undefined, problems: readonly Problem
   const rulebook = await loadRulebook(inUse.config, inUse.built);
   const licence = await loadLicence(nodeCrypto, inUse.config);
   const all = sortProblems([...problems, ...rulebook.problems, ...licence.problems]);
-  if (hasErrors(all)) throw new ConfigRefused(all);
+  // A rulebook that is named and came to nothing must never mean that nothing is ruled.
+  const isLost = inUse.config.rulebook.length > 0 && rulebook.record === undefined;
+  if (hasErrors(all) || isLost) throw new ConfigRefused(all);
   return { ...inUse, rulebook: rulebook.record, licence: licence.licence, warnings: all };
 }
 

@@ -93,6 +93,10 @@ function beginsWithTurn(block: Block, called: (name: string) => boolean): boolea
       case 'when':
         return true;
       case 'call':
+        if (statement.form === 'value') {
+          if (called(statement.name)) return true;
+          continue;
+        }
         return statement.form === 'user' || (statement.form === 'await' && called(statement.name));
       case 'if': {
         const { otherwise } = statement;

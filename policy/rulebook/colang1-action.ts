@@ -1,4 +1,4 @@
-import { parseExpression } from './expression.ts';
+import { checkValue } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
 import type { Line } from './line.ts';
 import { positionAt } from './line.ts';
@@ -72,6 +72,18 @@ export class ActionParser1 {
     return { kind: 'execute', tool, at };
   }
 
+  /** What a person's turn gives a value to: `user give code as $code`, `user give code with $code`. */
+  heard(line: Line, from: number): void {
+    const tokens = tokenize(line, from);
+    const word = tokens.findIndex(
+      ({ kind, text }) => kind === 'name' && (text === 'as' || text === 'with' || text === 'for'),
+    );
+    if (word < 0) return;
+    for (const token of tokens.slice(word)) {
+      if (token.kind === 'variable') this.#notes.assign(token.text.slice(1), positionAt(line, token.at));
+    }
+  }
+
   /** `do NAME`. */
   call(line: Line, at: Position): Statement | undefined {
     const rest = restOf(line, 2).trim();
@@ -105,7 +117,7 @@ export class ActionParser1 {
     const value = from + head[0].length;
     const call = /^(?:execute|exec|run)(?=\s)/.exec(line.text.slice(value));
     if (call !== null) return this.execute(line, value + call[0].length, at);
-    parseExpression(line, value, this.#problems);
+    checkValue(line, value, this.#problems);
     return { kind: 'nothing', at };
   }
 }

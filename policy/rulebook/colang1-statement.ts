@@ -1,4 +1,5 @@
 import { ActionParser1 } from './colang1-action.ts';
+import { refuseStatements } from './colang1-meta.ts';
 import { headOf, KNOWN, REFUSED } from './colang1-words.ts';
 import { parseExpression } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
@@ -106,6 +107,7 @@ export class StatementParser1 {
     const from = /^(?:else\s+)?when\s*/.exec(line.text)?.[0].length ?? 0;
     const what = line.text.slice(from, withoutColon(line)).trim();
     const trigger: Statement[] = [];
+    this.#actions.heard(line, from);
     if (/^bot\s+execute_/.test(what)) {
       const statement = this.#actions.bot(line, from + 3, positionAt(line, from));
       if (statement !== undefined) trigger.push(statement);
@@ -134,6 +136,7 @@ export class StatementParser1 {
       case 'user':
       case 'event':
         this.#texts(outline);
+        this.#actions.heard(line, 0);
         return { kind: 'turn', name: line.text.slice(word.length).trim(), at };
       case 'bot': {
         const texts = this.#texts(outline);
@@ -182,6 +185,7 @@ export class StatementParser1 {
       case 'set':
         return this.#actions.assignment(outline, 4);
       case 'meta':
+        refuseStatements(outline, this.#problems);
         return nothing;
       default:
         return this.#unknown(outline, word);

@@ -39,6 +39,11 @@ class SpecEmitter {
       return [{ kind: 'execute', tool: executed, at }];
     }
     const beside = operator !== 'await';
+    if (name === 'await_flow_by_name') {
+      if (text !== undefined) return [{ kind: 'call', name: text, form: beside ? 'start' : 'await', at }];
+      const message = 'this flow is named by a value, so nobody can tell which it is; write `await NAME`';
+      return this.#fault('flow_variable', at, message);
+    }
     if (words[0] === 'bot' && words.length > 1) {
       const said: Statement = { kind: 'say', name: words.slice(1).join(' '), text, at };
       return [said, { kind: 'call', name, form: beside ? 'start' : 'bot', at }];
@@ -71,7 +76,7 @@ class SpecEmitter {
     return isActionName(action) ? this.#action(action, text, at, 'start') : [];
   }
 
-  #fault(code: 'flow_name_case' | 'tool_name', at: Position, message: string): Block {
+  #fault(code: 'flow_name_case' | 'flow_variable' | 'tool_name', at: Position, message: string): Block {
     this.#problems.error(code, at, message);
     return [];
   }

@@ -2,7 +2,7 @@ import { emitSpec, executedName, operatorOf } from './colang2-emit.ts';
 import type { Spec } from './colang2-spec.ts';
 import { parseSpecs } from './colang2-spec.ts';
 import { headOf, isLabel } from './colang2-words.ts';
-import { parseExpression } from './expression.ts';
+import { checkValue, parseExpression } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
 import type { Line } from './line.ts';
 import { positionAt, withoutColon } from './line.ts';
@@ -90,11 +90,8 @@ export class StatementParser2 {
     const rest = outline.line.text.slice('else'.length).replace(/^\s*:?\s*/, '');
     if (rest !== '') {
       const at = positionAt(outline.line, outline.line.text.length - rest.length);
-      this.#problems.error(
-        'statement_unknown',
-        at,
-        `${quoted(rest)} cannot follow \`else\`; write \`elif …\` or start a new line`,
-      );
+      const instead = /^when\b/.test(rest) ? '`or when …`' : '`elif …` or start a new line';
+      this.#problems.error('statement_unknown', at, `${quoted(rest)} cannot follow \`else\`; write ${instead}`);
     }
     return this.#body(outline, looping);
   }
@@ -128,7 +125,7 @@ export class StatementParser2 {
     if (OPERATORS.has(head)) return this.#operate(head, line, head.length);
     switch (head) {
       case 'return':
-        if (text.length > head.length) parseExpression(line, head.length, this.#problems);
+        if (text.length > head.length) checkValue(line, head.length, this.#problems);
         return [{ kind: 'leave', word: 'return', at }];
       case 'abort':
       case 'break':
@@ -143,6 +140,7 @@ export class StatementParser2 {
       case 'log':
       case 'print':
       case 'priority':
+        checkValue(line, head.length, this.#problems);
         return [];
       case 'global':
         return this.#global(line, at);
@@ -193,7 +191,7 @@ export class StatementParser2 {
   #bracketed(line: Line, at: Position): Block {
     const first = tokenize(line).find((token) => token.text !== '(');
     if (first?.kind !== 'variable') return this.#operate('await', line, 0);
-    parseExpression(line, 0, this.#problems);
+    checkValue(line, 0, this.#problems);
     return [{ kind: 'nothing', at }];
   }
 
@@ -228,12 +226,20 @@ export class StatementParser2 {
     const value = head[0].length;
     const tokens = tokenize(line, value);
     const first = tokens[0];
+    if (first?.kind === 'name' && first.text === 'i' && tokens[1]?.kind === 'string' && tokens[1].at === first.end) {
+      const message = '`i"…"` is an older form of a text that a model writes; write `..."…"`';
+      return this.#fault('statement_unknown', positionAt(line, first.at), message);
+    }
     if (first?.kind === 'name' && !VALUES.has(first.text)) {
       if (OPERATORS.has(first.text)) return this.#operate(first.text, line, first.end);
       const calls = tokens[1]?.kind === 'symbol' && tokens[1].text === '(';
       if (isActionName(first.text) || !(calls || tokens[1]?.text === '.')) return this.#operate('await', line, value);
+      checkValue(line, value, this.#problems);
+      // Written as a function is called; where a flow has the name, it is the flow.
+      if (calls) return [{ kind: 'call', name: first.text, form: 'value', at: positionAt(line, first.at) }];
+    } else {
+      checkValue(line, value, this.#problems);
     }
-    parseExpression(line, value, this.#problems);
     return [{ kind: 'nothing', at }];
   }
 

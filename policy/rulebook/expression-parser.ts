@@ -1,3 +1,4 @@
+import { comparedText, isDecimal, plainName } from './compared.ts';
 import type { Comparison, Expression } from './expression-tree.ts';
 import {
   ARITHMETIC,
@@ -10,21 +11,24 @@ import {
   ORDER,
   orderOf,
 } from './expression-tree.ts';
+import { quoted } from './nearest.ts';
 import { MAX_NESTING } from './outline.ts';
 import { SyntaxFault } from './syntax-fault.ts';
 import type { Token } from './token.ts';
 import { stringValue } from './token.ts';
 
-/** Recursive descent over the tokens of one condition. */
+/** Recursive descent over the tokens of one condition, or of a value that nothing is compared with. */
 export class ExpressionParser {
   readonly #tokens: readonly Token[];
   readonly #end: number;
+  readonly #compares: boolean;
   #next = 0;
   #depth = 0;
 
-  constructor(tokens: readonly Token[], end: number) {
+  constructor(tokens: readonly Token[], end: number, compares: boolean) {
     this.#tokens = tokens;
     this.#end = end;
+    this.#compares = compares;
   }
 
   parse(): Expression {
@@ -136,7 +140,7 @@ export class ExpressionParser {
         this.#next += 2;
         base =
           base.kind === 'path'
-            ? { kind: 'path', path: [...base.path, after.text], at: base.at }
+            ? { kind: 'path', path: [...base.path, plainName(after, after.text)], at: base.at }
             : { kind: 'opaque', what: 'a field of a computed value', at: base.at };
       } else if (token?.text === '(' && token.kind === 'symbol') {
         this.#skipGroup(token);
@@ -157,13 +161,15 @@ export class ExpressionParser {
     switch (token.kind) {
       case 'variable':
         this.#next += 1;
-        return { kind: 'path', path: [token.text.slice(1)], at: token.at };
+        return { kind: 'path', path: [plainName(token, token.text.slice(1))], at: token.at };
       case 'string':
         this.#next += 1;
-        return { kind: 'literal', value: stringValue(token.text), at: token.at };
+        return { kind: 'literal', value: this.#compares ? comparedText(token) : stringValue(token.text), at: token.at };
       case 'number':
-        if (Number.isNaN(Number(token.text)))
-          throw new SyntaxFault('condition_syntax', token.at, `\`${token.text}\` is not a number`);
+        if (this.#compares ? !isDecimal(token.text) : Number.isNaN(Number(token.text))) {
+          const message = `${quoted(token.text)} is not a number; write it in decimal digits`;
+          throw new SyntaxFault('condition_syntax', token.at, message);
+        }
         this.#next += 1;
         return { kind: 'literal', value: { number: token.text }, at: token.at };
       case 'name':
@@ -205,7 +211,7 @@ export class ExpressionParser {
     if (token.text === '[') {
       const from = this.#next;
       this.#skipGroup(token);
-      const items = literalItems(this.#tokens.slice(from + 1, this.#next - 1));
+      const items = this.#compares ? literalItems(this.#tokens.slice(from + 1, this.#next - 1)) : undefined;
       return items === undefined
         ? { kind: 'opaque', what: 'a list', at: token.at }
         : { kind: 'list', items, at: token.at };

@@ -1,5 +1,5 @@
+import { comparedText, isDecimal } from './compared.ts';
 import type { Token } from './token.ts';
-import { stringValue } from './token.ts';
 
 /** A value written in a rule. Numbers keep their text: they are compared as decimals, never as floats. */
 export type Literal = string | boolean | null | { readonly number: string };
@@ -97,12 +97,12 @@ export function literalItems(tokens: readonly Token[]): readonly Literal[] | und
     if (minus) token = tokens[++at];
     if (token === undefined) return undefined;
     const constant = token.kind === 'name' ? CONSTANTS.get(token.text) : undefined;
-    if (token.kind === 'number' && !Number.isNaN(Number(token.text))) {
+    if (token.kind === 'number' && isDecimal(token.text)) {
       items.push({ number: minus ? negated(token.text) : token.text });
     } else if (minus) {
       return undefined;
     } else if (token.kind === 'string') {
-      items.push(stringValue(token.text));
+      items.push(comparedText(token));
     } else if (constant !== undefined) {
       items.push(constant);
     } else {

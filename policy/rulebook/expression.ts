@@ -16,9 +16,18 @@ export function parseExpression(
   problems: Problems,
   to: number = line.text.length,
 ): Expression | undefined {
+  return parse(line, from, to, true, problems);
+}
+
+/** Reports what is wrong with a value that is assigned, returned or logged: it is never known, so never compared. */
+export function checkValue(line: Line, from: number, problems: Problems): void {
+  parse(line, from, line.text.length, false, problems);
+}
+
+function parse(line: Line, from: number, to: number, compares: boolean, problems: Problems): Expression | undefined {
   const tokens = tokenize(line, from).filter((token) => token.at < to);
   try {
-    return new ExpressionParser(tokens, to).parse();
+    return new ExpressionParser(tokens, to, compares).parse();
   } catch (error) {
     if (!(error instanceof SyntaxFault)) throw error;
     problems.error(error.code, positionAt(line, error.at), error.message);

@@ -4,6 +4,7 @@ import { messageRole } from './message.ts';
 import { didYouMean, quoted } from './nearest.ts';
 import type { Position, Problems } from './problem.ts';
 import type { RecordNode } from './record.ts';
+import { waitsForPerson } from './stubs.ts';
 import type { Block, CallForm, FlowSyntax, Statement } from './syntax.ts';
 
 /** What a name that is called stands for. */
@@ -156,6 +157,13 @@ class GraphBuilder {
         return this.#leave(statement, next, loop);
       case 'label': {
         const label = this.#add({ op: 'goto', next, line }, at);
+        if (this.#labels.has(statement.name)) {
+          this.#context.problems.error(
+            'duplicate_label',
+            at,
+            `this flow has ${quoted(`label ${statement.name}`)} twice, so nobody can tell which one is meant; rename one`,
+          );
+        }
         this.#labels.set(statement.name, label);
         return label;
       }
@@ -203,6 +211,10 @@ class GraphBuilder {
   #hint(name: string): string {
     if (name === 'bot') return '; in Colang 2.x write `bot say …`';
     if (name.startsWith('do ')) return `; in Colang 2.x write \`await ${name.slice(3)}\``;
+    if (name === 'do') return '; in Colang 2.x write `await NAME`';
+    if (name === 'set') return '; write `$NAME = …` to give a value';
+    const [first = '', ...rest] = name.split(' ');
+    if (rest.length > 0 && DOUBLED.has(first)) return `; \`${first}\` is too much here, write \`${rest.join(' ')}\``;
     return didYouMean(name, this.#context.flowNames()) || '; define it, or import the file that does';
   }
 
@@ -210,7 +222,9 @@ class GraphBuilder {
     const { line } = at;
     const callee = this.#context.callee(name);
     if (callee === undefined || callee.kind === 'stub') {
-      if (form === 'user') return this.#add({ op: 'turn', name, line, next }, at);
+      const waits = form !== 'start' && callee?.kind === 'stub' && waitsForPerson(name);
+      if (form === 'user' || waits) return this.#add({ op: 'turn', name, line, next }, at);
+      if (form === 'value') return next;
       const speaks = name.startsWith('bot ') || name.startsWith('user ');
       if (callee === undefined && !speaks) {
         this.#context.problems.error('unknown_flow', at, `no flow is named ${quoted(name)}${this.#hint(name)}`);
@@ -232,6 +246,9 @@ class GraphBuilder {
     return this.#add({ op: 'turn', name, line, next: call }, at);
   }
 }
+
+/** Words that start a statement, and that people write once more inside one: `when await …`. */
+const DOUBLED: ReadonlySet<string> = new Set(['activate', 'await', 'match', 'start']);
 
 /** Whether nothing after a statement of its block can run. */
 function leaves(statement: Statement): boolean {

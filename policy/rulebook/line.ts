@@ -42,9 +42,10 @@ export function opensString(text: string, at: number): boolean {
   return character === "'" && (at === 0 || !isWordCharacter(text.charCodeAt(at - 1)));
 }
 
-/** Letters, digits, underscore, and anything beyond ASCII. */
+/** Letters, digits and marks of any script, and underscore; half of a character beyond 16 bits counts as one of them. */
 export function isWordCharacter(code: number): boolean {
-  return (
-    (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || code === 95 || (code >= 97 && code <= 122) || code > 127
-  );
+  if (code <= 127) {
+    return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || code === 95 || (code >= 97 && code <= 122);
+  }
+  return (code >= 0xd800 && code <= 0xdfff) || /[\p{L}\p{N}\p{M}]/u.test(String.fromCharCode(code));
 }

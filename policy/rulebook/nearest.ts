@@ -22,7 +22,8 @@ export function didYouMean(word: string, candidates: Iterable<string>): string {
   return near === undefined ? '' : `; did you mean \`${near}\`?`;
 }
 
-/** User input inside backticks in a message, cut to what a person reads. */
-export function quoted(text: string): string {
+/** User input inside backticks in a message, on one line and cut to what a person reads. */
+export function quoted(written: string): string {
+  const text = written.replaceAll(/[\r\n]+\s*/g, ' ');
   return `\`${text.length > 60 ? `${text.slice(0, 57)}...` : text}\``;
 }

@@ -71,9 +71,10 @@ export function outlineLines(lines: readonly Line[], problems: Problems): readon
   return root;
 }
 
-/** Whether a line is a triple-quoted text, which says something to readers alone. */
+/** Whether a line is a triple-quoted text and nothing else, which says something to readers alone. */
 export function isDocText(text: string): boolean {
-  return text.startsWith('"""') || text.startsWith("'''");
+  const quotes = text.slice(0, 3);
+  return (quotes === '"""' || quotes === "'''") && text.indexOf(quotes, 3) === text.length - 3;
 }
 
 /** Reports lines indented under a statement that has no body: the reference would run them as if they were not. */

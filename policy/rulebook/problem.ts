@@ -13,6 +13,7 @@ export type ProblemCode =
   | 'assigned_fact'
   | 'body_not_allowed'
   | 'body_missing'
+  | 'bracket_unclosed'
   | 'check_cell'
   | 'condition_syntax'
   | 'condition_unknown'
@@ -21,6 +22,7 @@ export type ProblemCode =
   | 'decorator'
   | 'definition'
   | 'duplicate_flow'
+  | 'duplicate_label'
   | 'else_after_when'
   | 'ellipsis'
   | 'file_unreadable'
@@ -69,10 +71,14 @@ export interface Problem extends Position {
 /** A file of nothing but faults must not turn into an answer many times its size. */
 const MAX_PROBLEMS = 200;
 
-/** Collects problems in the order in which they are found, up to a cap that itself counts as an error. */
+/**
+ * Collects problems in the order in which they are found, up to a cap. No number of warnings hides an error: past the cap
+ * an error takes the place of a warning, so that `list` holds an error wherever there was one.
+ */
 export class Problems {
-  readonly list: Problem[] = [];
+  readonly #kept: Problem[] = [];
   #errors = 0;
+  #leftOut: Position | undefined;
 
   error(code: ProblemCode, at: Position, message: string): void {
     this.add({ severity: 'error', code, message, file: at.file, line: at.line, column: at.column });
@@ -86,15 +92,26 @@ export class Problems {
     return this.#errors > 0;
   }
 
+  /** What was found, and one problem more where some are left out. */
+  get list(): readonly Problem[] {
+    if (this.#leftOut === undefined) return this.#kept;
+    const { file, line, column } = this.#leftOut;
+    const message = `more than ${MAX_PROBLEMS} problems; correct these first`;
+    const severity = this.failed ? 'error' : 'warning';
+    return [...this.#kept, { severity, code: 'too_many_problems', message, file, line, column }];
+  }
+
   add(problem: Problem): void {
-    if (problem.severity === 'error') this.#errors += 1;
-    if (this.list.length < MAX_PROBLEMS) {
-      this.list.push(problem);
-    } else if (this.list.length === MAX_PROBLEMS) {
-      // Warnings never hide an error: the marker takes the severity of what it stands for.
-      const severity = this.#errors > 0 ? 'error' : 'warning';
-      const message = `more than ${MAX_PROBLEMS} problems; correct these first`;
-      this.list.push({ ...problem, severity, code: 'too_many_problems', message });
+    const isError = problem.severity === 'error';
+    if (isError) this.#errors += 1;
+    if (this.#kept.length < MAX_PROBLEMS) {
+      this.#kept.push(problem);
+      return;
     }
+    this.#leftOut ??= problem;
+    const warning = isError ? this.#kept.findLastIndex(({ severity }) => severity === 'warning') : -1;
+    if (warning < 0) return;
+    this.#kept.splice(warning, 1);
+    this.#kept.push(problem);
   }
 }

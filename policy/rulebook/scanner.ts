@@ -2,6 +2,9 @@ import type { Line, Segment, Version } from './line.ts';
 import { opensString } from './line.ts';
 import type { Position, Problems } from './problem.ts';
 
+/** Seen as nothing, or as the blank that it is not: a name with one in it is another name. */
+const UNSEEN = /[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zs}]/u;
+
 const OPEN = '([{';
 const CLOSE = ')]}';
 
@@ -42,12 +45,14 @@ export class Scanner {
     const segments: Segment[] = [];
     let length = 0;
     let depth = 0;
+    let opened: Position | undefined;
     for (;;) {
       const row = this.#rows[this.#row] ?? '';
       const from = this.#row === first ? indent : leadingBlanks(row);
       const line = this.#row + 1;
       const piece = this.#piece(from);
       this.#row += 1;
+      if (depth === 0) opened = piece.opened;
       depth = Math.max(0, depth + piece.depth);
       const text = piece.text.trimEnd();
       const continued = text.endsWith('\\');
@@ -62,6 +67,13 @@ export class Scanner {
         length += kept.length;
       }
       if (this.#row >= this.#rows.length || !(continued || this.#goesOn(kept, depth, parts.length > 0))) break;
+    }
+    if (this.#version === '2.x' && depth > 0 && opened !== undefined) {
+      this.#problems.error(
+        'bracket_unclosed',
+        opened,
+        'this bracket is never closed, so everything below it would be a part of this statement; close it',
+      );
     }
     if (parts.length === 0) return undefined;
     return { file: this.#file, text: parts.join(''), indent, line: segments[0]?.line ?? first + 1, segments };
@@ -87,12 +99,14 @@ export class Scanner {
   }
 
   /** The current row from `from` without its comment; a triple-quoted string takes the rows that it spans. */
-  #piece(from: number): { text: string; depth: number } {
+  #piece(from: number): { text: string; depth: number; opened: Position | undefined } {
     let row = this.#rows[this.#row] ?? '';
     let at = from;
     let start = from;
     let kept = '';
     let depth = 0;
+    // The bracket that is still open and that no other one encloses.
+    let opened: Position | undefined;
     while (at < row.length) {
       const character = row[at] ?? '';
       if (character === '#') break;
@@ -110,7 +124,7 @@ export class Scanner {
           for (;;) {
             if (this.#row + 1 >= this.#rows.length) {
               this.#problems.error('string_unclosed', opened, `a text opened with ${triple} is never closed; close it`);
-              return { text: kept, depth };
+              return { text: kept, depth, opened };
             }
             this.#row += 1;
             row = this.#rows[this.#row] ?? '';
@@ -133,16 +147,33 @@ export class Scanner {
             this.#at(at),
             `a text opened with ${character} is not closed on its line; close it, or escape the quote`,
           );
-          return { text: kept + row.slice(start), depth: 0 };
+          return { text: kept + row.slice(start), depth: 0, opened: undefined };
         }
         at = end + 1;
         continue;
       }
-      if (OPEN.includes(character)) depth += 1;
-      else if (CLOSE.includes(character)) depth -= 1;
+      if (OPEN.includes(character)) {
+        if (depth <= 0) opened = this.#at(at);
+        depth += 1;
+      } else if (CLOSE.includes(character)) {
+        depth -= 1;
+      } else if (character > '\u007F') {
+        this.#refuseUnseen(row, at);
+      }
       at += 1;
     }
-    return { text: kept + row.slice(start, at), depth };
+    return { text: kept + row.slice(start, at), depth, opened };
+  }
+
+  #refuseUnseen(row: string, at: number): void {
+    const code = row.codePointAt(at) ?? 0;
+    if (!UNSEEN.test(String.fromCodePoint(code))) return;
+    const name = `U+${code.toString(16).toUpperCase().padStart(4, '0')}`;
+    this.#problems.error(
+      'control_character',
+      this.#at(at),
+      `a character that editors show as nothing or as a blank (${name}); delete it, or type a blank`,
+    );
   }
 
   #indentation(row: string): number {

@@ -32,7 +32,8 @@ const STUBS: Readonly<Record<string, readonly string[]>> = {
     '_user_said',
     '_user_said_something_unexpected',
     '_user_saying',
-    'await_flow_by_name',
+    'flow_failed',
+    'it finished',
     'debugging helpers',
     'notification of colang errors',
     'notification of undefined flow start',
@@ -47,6 +48,13 @@ const STUBS: Readonly<Record<string, readonly string[]>> = {
     'warning of colang errors',
     'warning of undefined flow start',
     'warning of unexpected user utterance',
+  ],
+  attention: [
+    '_user_said',
+    '_user_said_something_unexpected',
+    '_user_saying',
+    'attention checks',
+    'tracking user attention',
   ],
   timing: ['repeating timer', 'wait'],
   llm: [
@@ -87,6 +95,17 @@ const STUBS: Readonly<Record<string, readonly string[]>> = {
   passthrough: ['context free bot response generation on unhandled user intent', 'llm continuation'],
 };
 
+/** Of these flows, those that end once a person has said or chosen something, and are not named after a `user`. */
+const WAITING: ReadonlySet<string> = new Set([
+  '_user_said',
+  '_user_said_something_unexpected',
+  '_user_saying',
+  'generating user intent for unhandled user utterance',
+  'scene show choice',
+  'scene show form',
+  'unhandled user intent',
+]);
+
 /** The modules that a bundled module imports itself. */
 const REQUIRES: Readonly<Record<string, readonly string[]>> = {
   llm: ['core', 'timing'],
@@ -100,6 +119,11 @@ export function stubFlows(module: string): readonly string[] | undefined {
   if (!Object.hasOwn(STUBS, module)) return undefined;
   const required = Object.hasOwn(REQUIRES, module) ? (REQUIRES[module] ?? []) : [];
   return [module, ...required].flatMap((name) => STUBS[name] ?? []);
+}
+
+/** Whether a bundled flow waits for a person: a turn of theirs, where it is awaited. */
+export function waitsForPerson(name: string): boolean {
+  return WAITING.has(name);
 }
 
 /** Every flow name of every bundled module: what an `@override` may replace. */

@@ -26,9 +26,10 @@ export type Block = readonly Statement[];
 
 /**
  * How a flow is called. `await` waits for it, and its abort is the caller's; `start` runs it beside the caller. `user`
- * and `bot` are those two kinds of line, which may or may not have a flow of that name.
+ * and `bot` are those two kinds of line, which may or may not have a flow of that name; neither need a `value`, which is
+ * awaited where it is one.
  */
-export type CallForm = 'await' | 'start' | 'user' | 'bot';
+export type CallForm = 'await' | 'start' | 'user' | 'bot' | 'value';
 
 type LeaveWord = 'break' | 'continue' | 'return' | 'stop' | 'abort';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { FactSourceError, parseFactSource, readFact, resolveFactTool } from '../../policy/facts.ts';
+import { FactSourceError, parseFactSource, readFact } from '../../policy/facts.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 
 interface Vectors {
@@ -52,29 +52,5 @@ describe('whether a fact holds', () => {
     const answer = { tool: 'o', arguments: { id: 9007199254740993n }, result: { paid: true }, step: 1 };
     assert.equal(readFact(source, [answer], { id: 9007199254740993n }), true);
     assert.equal(readFact(source, [answer], { id: 9007199254740992n }), false);
-  });
-});
-
-describe('which server a bare tool name means', () => {
-  const fact = parseFactSource('get_order.status');
-
-  test('the only one that offers it', () => {
-    assert.equal(resolveFactTool(fact, ['shop/get_order', 'bank/pay']).tool, 'shop/get_order');
-  });
-
-  test('none where two offer it', () => {
-    assert.throws(() => resolveFactTool(fact, ['shop/get_order', 'bank/get_order']), /several servers offer/);
-  });
-
-  test('none where nobody offers it, and the nearest is named', () => {
-    assert.throws(() => resolveFactTool(fact, ['get_orders', 'bank/pay']), /did you mean `get_orders`/);
-  });
-
-  test('a pair stands for itself', () => {
-    assert.equal(
-      resolveFactTool(parseFactSource('bank/get_order.x'), ['shop/get_order', 'bank/get_order']).tool,
-      'bank/get_order',
-    );
-    assert.throws(() => resolveFactTool(parseFactSource('bank/get_order.x'), ['shop/get_order']), FactSourceError);
   });
 });
