@@ -7,7 +7,9 @@ import { sheetOfTable, sheetProblem } from './sheet-table.ts';
 const DELIMITERS = [',', ';', '\t'] as const;
 
 /** Reads a rule sheet from the text of a CSV file; the headings tell whether comma, semicolon or tab separates. */
-export function readCsvSheet(file: string, text: string): ReadSheet {
+export function readCsvSheet(file: string, written: string): ReadSheet {
+  // The parser gives the text of a record without half of its line end, where that is of two characters.
+  const text = written.replaceAll(/\r\n?/g, '\n');
   const delimiter = delimiterOf(text);
   let records: readonly unknown[];
   try {
@@ -25,9 +27,7 @@ export function readCsvSheet(file: string, text: string): ReadSheet {
   for (const parsed of records) {
     if (!isRawRecord(parsed)) continue;
     const { raw, record } = parsed;
-    const lead = raw.length - raw.replace(/^[\r\n]+/, '').length;
-    line += newlines(raw.slice(0, lead));
-    const places = cellPlaces(raw.slice(lead), delimiter, line);
+    const places = cellPlaces(raw, delimiter, line);
     rows.push(
       record.map((cell, index) => ({
         file,
@@ -36,7 +36,7 @@ export function readCsvSheet(file: string, text: string): ReadSheet {
         column: places[index]?.column ?? 1,
       })),
     );
-    line += newlines(raw.slice(lead));
+    line += newlines(raw);
   }
   return sheetOfTable(file, rows);
 }

@@ -1,14 +1,33 @@
 import { crc32 } from 'node:zlib';
 
+/** A cell that is no text: its type (none for a number) and what stands in it, as XML. */
+export interface RawCell {
+  readonly type?: string;
+  readonly xml: string;
+}
+
+interface WorkbookParts {
+  /** XML behind the cells, such as merged ones. */
+  readonly behind?: string;
+  /** Attributes of the rows from the second on. */
+  readonly rowAttributes?: string;
+  /** The sheets as the workbook lists them; every one of them is the same. */
+  readonly sheets?: string;
+}
+
 /** A workbook of one sheet with its texts in the cells, as a spreadsheet writes it. */
-export function workbook(rows: readonly (readonly string[])[]): Buffer {
+export function workbook(rows: readonly (readonly (string | RawCell)[])[], parts: WorkbookParts = {}): Buffer {
+  const { behind = '', rowAttributes = '', sheets = '<sheet name="rules" sheetId="1" r:id="rId1"/>' } = parts;
   const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
   const cells = rows.map((row, at) => {
     const texts = row.map((text, column) => {
       const place = `${String.fromCharCode(65 + column)}${at + 1}`;
+      if (typeof text !== 'string') {
+        return `<c r="${place}"${text.type === undefined ? '' : ` t="${text.type}"`}>${text.xml}</c>`;
+      }
       return `<c r="${place}" t="inlineStr"><is><t>${escaped(text)}</t></is></c>`;
     });
-    return `<row r="${at + 1}">${texts.join('')}</row>`;
+    return `<row r="${at + 1}"${at === 0 ? '' : rowAttributes}>${texts.join('')}</row>`;
   });
   const office = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
   const main = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
@@ -16,9 +35,9 @@ export function workbook(rows: readonly (readonly string[])[]): Buffer {
   return storedZip({
     '[Content_Types].xml': `<Types xmlns="${packaged}/content-types"><Default Extension="xml" ContentType="application/xml"/></Types>`,
     '_rels/.rels': `<Relationships xmlns="${packaged}/relationships"><Relationship Id="rId1" Type="${office}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-    'xl/workbook.xml': `<workbook xmlns="${main}" xmlns:r="${office}"><sheets><sheet name="rules" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+    'xl/workbook.xml': `<workbook xmlns="${main}" xmlns:r="${office}"><sheets>${sheets}</sheets></workbook>`,
     'xl/_rels/workbook.xml.rels': `<Relationships xmlns="${packaged}/relationships"><Relationship Id="rId1" Type="${office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
-    'xl/worksheets/sheet1.xml': `<worksheet xmlns="${main}"><sheetData>${cells.join('')}</sheetData></worksheet>`,
+    'xl/worksheets/sheet1.xml': `<worksheet xmlns="${main}"><sheetData>${cells.join('')}</sheetData>${behind}</worksheet>`,
   });
 }
 
