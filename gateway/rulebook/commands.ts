@@ -1,5 +1,7 @@
 import { loadRecord } from '../../policy/rulebook/decide.ts';
-import { explainRulebook } from '../../policy/rulebook/explain.ts';
+import { explainRulebook, factsOfRecord } from '../../policy/rulebook/explain.ts';
+import { didYouMean, quoted } from '../../policy/rulebook/nearest.ts';
+import type { RulebookRecord } from '../../policy/rulebook/record.ts';
 import type { JsonObject } from '../../receipts/json-value.ts';
 import { makeCheckCells } from './check-cell.ts';
 import { compileRulebookFiles } from './load.ts';
@@ -64,8 +66,18 @@ export async function runRulesExplain(options: ExplainOptions): Promise<CommandR
   const text =
     options.json === true
       ? `${JSON.stringify(explanation, undefined, 2)}\n`
-      : renderExplanation(options.tool, explanation);
+      : `${renderExplanation(options.tool, explanation)}${renderUnread(
+          given.map(([name]) => name),
+          record,
+        )}`;
   return { text, exitCode: 0 };
+}
+
+/** A line for each fact that no rule reads: one that is misspelt would be false without a word. */
+function renderUnread(names: readonly string[], record: RulebookRecord): string {
+  const read = factsOfRecord(record);
+  const unread = names.filter((name) => !read.has(name));
+  return unread.map((name) => `\nno rule reads the fact ${quoted(name)}${didYouMean(name, read)}\n`).join('');
 }
 
 async function compile(options: RulesOptions): ReturnType<typeof compileRulebookFiles> {

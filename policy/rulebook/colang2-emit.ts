@@ -5,7 +5,7 @@ import type { Position, Problems } from './problem.ts';
 import type { Block, Statement } from './syntax.ts';
 
 /** What a Colang 2.x statement does with its specs. */
-export type Operator = 'await' | 'start' | 'match' | 'activate' | 'deactivate' | 'send';
+export type Operator = 'await' | 'when' | 'start' | 'match' | 'activate' | 'deactivate' | 'send';
 
 /** Turns what a statement awaits, starts or sends into statements that both languages share. */
 export function emitSpec(operator: Operator, spec: Spec, problems: Problems): Block {
@@ -28,9 +28,9 @@ class SpecEmitter {
     }
     const { name, at, text } = spec;
     if (operator === 'deactivate') return [];
-    if (operator === 'send') return spec.event ? [] : this.#sent(name, text, at);
-    if (name === '' || spec.event)
-      return operator === 'await' ? [{ kind: 'turn', name: name === '' ? 'a reference' : name, at }] : [];
+    if (operator === 'send') return spec.member !== undefined ? [] : this.#sent(name, text, at);
+    if (name === '' || spec.member !== undefined)
+      return waits(operator) ? [{ kind: 'turn', name: name === '' ? 'a reference' : name, at }] : [];
     if (/^\p{Lu}/u.test(name)) return this.#action(name, text, at, operator);
     const words = name.split(' ');
     const executed = words[0] === 'execute' && words.length === 2 ? words[1] : boundTool(words);
@@ -38,7 +38,7 @@ class SpecEmitter {
       if (!isToolName(executed)) return this.#fault('tool_name', at, `${quoted(executed)} cannot name a tool`);
       return [{ kind: 'execute', tool: executed, at }];
     }
-    const beside = operator !== 'await';
+    const beside = !waits(operator);
     if (name === 'await_flow_by_name') {
       if (text !== undefined) return [{ kind: 'call', name: text, form: beside ? 'start' : 'await', at }];
       const message = 'this flow is named by a value, so nobody can tell which it is; write `await NAME`';
@@ -64,7 +64,11 @@ class SpecEmitter {
         `${quoted(name)} names no flow (those are in lower case), no action and no event`,
       );
     }
-    return operator === 'await' ? [{ kind: 'turn', name, at }] : [];
+    if (operator === 'when') return [{ kind: 'turn', name, at }];
+    if (isActionName(name)) return waits(operator) ? [{ kind: 'turn', name, at }] : [];
+    // Read as an event, a tool whose `Action` was forgotten would be ruled by nothing.
+    const message = `${quoted(name)} is no action, whose name ends in \`Action\`; for an event write \`match ${name}()\``;
+    return this.#fault('action_name', at, message);
   }
 
   /** An event that starts an action runs it, whoever listens. */
@@ -76,10 +80,15 @@ class SpecEmitter {
     return isActionName(action) ? this.#action(action, text, at, 'start') : [];
   }
 
-  #fault(code: 'flow_name_case' | 'flow_variable' | 'tool_name', at: Position, message: string): Block {
+  #fault(code: 'action_name' | 'flow_name_case' | 'flow_variable' | 'tool_name', at: Position, message: string): Block {
     this.#problems.error(code, at, message);
     return [];
   }
+}
+
+/** Whether what is named is waited for, an awaited action of a person as well as a case of `when`. */
+function waits(operator: Operator): boolean {
+  return operator === 'await' || operator === 'when';
 }
 
 /** The operator that a statement's first word stands for; without one, a statement awaits. */

@@ -15,8 +15,12 @@ export type Spec =
       readonly kind: 'one';
       /** The words of the name; empty for a reference (`$ref`). */
       readonly name: string;
-      /** Whether a member of it is meant (`.Finished()`), which is an event. */
-      readonly event: boolean;
+      /** The variable that stands for it, where it is a reference. */
+      readonly reference: string | undefined;
+      /** The member of it that is meant (`Finished`), which is an event. */
+      readonly member: string | undefined;
+      /** The variable that it is kept under (`as $ref`). */
+      readonly capture: string | undefined;
       /** The first text among its arguments. */
       readonly text: string | undefined;
       readonly at: Position;
@@ -89,15 +93,17 @@ class SpecParser {
       if (!this.#isSymbol(')'))
         throw new SyntaxFault('statement_unknown', token.at, 'this `(` is never closed; add `)`');
       this.#next += 1;
-      const event = this.#members();
-      this.#capture();
-      return event && inner.kind === 'one' ? { ...inner, event } : inner;
+      const member = this.#members();
+      const capture = this.#capture();
+      if (inner.kind !== 'one') return inner;
+      return { ...inner, member: member ?? inner.member, capture: capture ?? inner.capture };
     }
     if (token.kind === 'variable') {
       this.#next += 1;
-      const event = this.#members();
-      this.#capture();
-      return { kind: 'one', name: '', event, text: undefined, at: positionAt(this.#line, token.at) };
+      const member = this.#members();
+      const capture = this.#capture();
+      const at = positionAt(this.#line, token.at);
+      return { kind: 'one', name: '', reference: token.text.slice(1), member, capture, text: undefined, at };
     }
     return this.#named(token);
   }
@@ -114,16 +120,18 @@ class SpecParser {
     }
     if (words.length === 0) this.#unexpected(first);
     const from = this.#next;
-    const event = this.#members();
-    if (!event) this.#arguments();
+    const member = this.#members();
+    if (member === undefined) this.#arguments();
     const later = this.#members();
     const argumentTokens = this.#tokens.slice(from, this.#next);
     const text = ownText(argumentTokens);
-    this.#capture();
+    const capture = this.#capture();
     return {
       kind: 'one',
       name: words.join(' '),
-      event: event || later,
+      reference: undefined,
+      member: member ?? later,
+      capture,
       text: text === undefined ? undefined : stringValue(text.text),
       at: positionAt(this.#line, first.at),
     };
@@ -157,8 +165,8 @@ class SpecParser {
     }
   }
 
-  #members(): boolean {
-    let found = false;
+  #members(): string | undefined {
+    let found: string | undefined;
     while (this.#isSymbol('.')) {
       const name = this.#tokens[this.#next + 1];
       if (name?.kind !== 'name')
@@ -167,7 +175,7 @@ class SpecParser {
           this.#tokens[this.#next]?.at ?? 0,
           'a `.` must be followed by a name',
         );
-      found = true;
+      found ??= name.text;
       this.#next += 2;
       const open = this.#tokens[this.#next];
       if (open !== undefined && this.#isSymbol('(')) this.#group(open);
@@ -195,8 +203,8 @@ class SpecParser {
     throw new SyntaxFault('statement_unknown', open.at, `this \`${open.text}\` is never closed`);
   }
 
-  #capture(): void {
-    if (!this.#isWord('as')) return;
+  #capture(): string | undefined {
+    if (!this.#isWord('as')) return undefined;
     const token = this.#tokens[this.#next + 1];
     if (token?.kind !== 'variable')
       throw new SyntaxFault(
@@ -204,8 +212,10 @@ class SpecParser {
         this.#tokens[this.#next]?.at ?? 0,
         '`as` must be followed by a `$NAME`',
       );
-    this.captured.push({ name: token.text.slice(1), at: positionAt(this.#line, token.at) });
+    const name = token.text.slice(1);
+    this.captured.push({ name, at: positionAt(this.#line, token.at) });
     this.#next += 2;
+    return name;
   }
 
   #isWord(text: string): boolean {

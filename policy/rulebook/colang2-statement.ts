@@ -1,6 +1,7 @@
 import { emitSpec, executedName, operatorOf } from './colang2-emit.ts';
 import type { Spec } from './colang2-spec.ts';
 import { parseSpecs } from './colang2-spec.ts';
+import { StartedFlows } from './colang2-started.ts';
 import { headOf, isLabel } from './colang2-words.ts';
 import { checkValue, parseExpression } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
@@ -21,8 +22,10 @@ const VALUES: ReadonlySet<string> = new Set(['True', 'False', 'None', 'true', 'f
 export class StatementParser2 {
   readonly #notes: FlowNotes;
   readonly #problems: Problems;
+  readonly #started: StartedFlows;
 
   constructor(notes: FlowNotes, problems: Problems) {
+    this.#started = new StartedFlows(problems);
     this.#notes = notes;
     this.#problems = problems;
   }
@@ -102,7 +105,7 @@ export class StatementParser2 {
     const group = this.#specs(line, from, withoutColon(line));
     // The branch as a whole is the person's turn, so what it waits for adds none of its own.
     const trigger =
-      group === undefined ? [] : emitSpec('await', group, this.#problems).filter((one) => one.kind !== 'turn');
+      group === undefined ? [] : emitSpec('when', group, this.#problems).filter((one) => one.kind !== 'turn');
     return { trigger, body: this.#body(outline, looping), at: positionAt(line, 0) };
   }
 
@@ -250,7 +253,11 @@ export class StatementParser2 {
     if (named !== undefined) return [{ kind: 'execute', tool: named, at: positionAt(line, 0) }];
     const spec = this.#specs(line, from, line.text.length);
     if (spec === undefined) return [];
-    if (operator === 'match') return [{ kind: 'turn', name: line.text.slice(from).trim(), at: positionAt(line, 0) }];
+    if (operator === 'match') {
+      const turn: Statement = { kind: 'turn', name: line.text.slice(from).trim(), at: positionAt(line, 0) };
+      return [...this.#started.finished(spec), turn];
+    }
+    this.#started.note(operator, spec);
     return emitSpec(operator, spec, this.#problems);
   }
 

@@ -69,6 +69,15 @@ function evaluateAll(parts: readonly Condition[], inputs: ConditionInputs, decid
   return unknown ? undefined : !deciding;
 }
 
+/** The facts that a condition reads, as often as it does. */
+export function factsIn(condition: Condition): readonly string[] {
+  if (condition === null || typeof condition === 'boolean') return [];
+  if ('fact' in condition) return [condition.fact];
+  if ('not' in condition) return factsIn(condition.not);
+  if ('and' in condition) return condition.and.flatMap(factsIn);
+  return 'or' in condition ? condition.or.flatMap(factsIn) : [];
+}
+
 /** The value at a path of member names, or undefined; only own members count, never a prototype's. */
 export function readPath(from: JsonValue, path: readonly string[]): JsonValue | undefined {
   let value: JsonValue = from;

@@ -1,10 +1,10 @@
 import type { JsonValue } from '../../receipts/json-value.ts';
 import type { Condition, ConditionInputs } from './condition.ts';
-import { evaluateCondition } from './condition.ts';
+import { evaluateCondition, factsIn } from './condition.ts';
 import type { PreparedRulebook, RulebookDecision, RulebookInputs } from './decide.ts';
 import { decideRulebook } from './decide.ts';
 import type { Literal } from './expression-tree.ts';
-import type { RecordNode } from './record.ts';
+import type { RecordNode, RulebookRecord } from './record.ts';
 
 /** One line of the way that a decision took. */
 interface ExplainedStep {
@@ -15,6 +15,13 @@ interface ExplainedStep {
   readonly what: string;
   /** How deep in calls the line stands. */
   readonly depth: number;
+}
+
+/** The facts that any rule of a record reads. */
+export function factsOfRecord({ flows }: RulebookRecord): ReadonlySet<string> {
+  const nodes = flows.flatMap((flow) => flow.nodes);
+  const conditions = nodes.flatMap((node) => (node.op === 'if' ? node.branches.map(({ when }) => when) : []));
+  return new Set(conditions.flatMap(factsIn));
 }
 
 /** A decision with the lines that led to it, one list for each flow that decides the tool. */

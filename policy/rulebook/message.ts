@@ -31,12 +31,12 @@ export function actionTool(action: string): string | undefined {
   if (CONVERSATION.test(action) || !isActionName(action)) return undefined;
   const name = action.slice(0, -'Action'.length);
   return name
-    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
-    .replaceAll(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .replaceAll(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1_$2')
+    .replaceAll(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1_$2')
     .toLowerCase();
 }
 
 /** Whether a 2.x name is that of an action. */
 export function isActionName(name: string): boolean {
-  return /^[A-Z]\w*Action$/.test(name) && name !== 'Action';
+  return /^\p{Lu}[\p{L}\p{N}_]*Action$/u.test(name);
 }

@@ -7,6 +7,7 @@ export interface Position {
 
 /** Everything that compiling a rulebook can complain about; the code is stable, the message is for people. */
 export type ProblemCode =
+  | 'action_name'
   | 'action_variable'
   | 'argument_list'
   | 'assigned_call'

@@ -1,4 +1,4 @@
-import type { Condition } from './condition.ts';
+import { factsIn } from './condition.ts';
 import type { PreparedRulebook, ToolPlan } from './decide.ts';
 import { loadRecord, walkEntries } from './decide.ts';
 import { didYouMean, quoted } from './nearest.ts';
@@ -110,14 +110,6 @@ function factsRead(
     }
   }
   return [...found];
-}
-
-function factsIn(condition: Condition): readonly string[] {
-  if (condition === null || typeof condition === 'boolean') return [];
-  if ('fact' in condition) return [condition.fact];
-  if ('not' in condition) return factsIn(condition.not);
-  if ('and' in condition) return condition.and.flatMap(factsIn);
-  return 'or' in condition ? condition.or.flatMap(factsIn) : [];
 }
 
 /** A refusing message after which execution can still follow: the call is refused, the conversation would go on. */

@@ -32,7 +32,7 @@ describe('a fact that the configuration names is read from what tools answered',
         audience: 'shop-gateway',
         agents: { desk: { privilege: 'high' } },
         rulebook: './policy.co',
-        facts: { order_paid: { from: 'get_order.status == paid', same: 'order_id' } },
+        facts: { order_paid: { from: 'orders.get.status == paid', same: 'order_id' } },
         routes: [
           {
             name: 'shop',
@@ -40,11 +40,11 @@ describe('a fact that the configuration names is read from what tools answered',
             upstream: backend.origin,
             agents: ['desk'],
             http: [
-              { name: 'get_order', method: 'GET', path: '/orders/{order_id}', input },
+              { name: 'orders.get', method: 'GET', path: '/orders/{order_id}', input },
               { name: 'refund_card', method: 'POST', path: '/refunds', writes: true, input },
             ],
             tools: [
-              { name: 'get_order', result: { type: 'object', properties: { status: { type: 'string' } } } },
+              { name: 'orders.get', result: { type: 'object', properties: { status: { type: 'string' } } } },
               { name: 'refund_card', undo: 'none', confirm: 'reasons' },
             ],
           },
@@ -69,14 +69,14 @@ describe('a fact that the configuration names is read from what tools answered',
 
   test('it is false until its tool answers, whatever the caller says, and of another order it stays so', async () => {
     assert.equal((await call('refund_card', '4411')).decision, 'refuse');
-    await call('get_order', '4411');
+    await call('orders.get', '4411');
     assert.equal((await call('refund_card', '4411')).decision, 'refuse');
     status = 'paid';
-    await call('get_order', '4411');
+    await call('orders.get', '4411');
     assert.equal((await call('refund_card', '4412')).decision, 'refuse');
     assert.equal((await call('refund_card', '4411')).decision, 'allow');
     status = 'refunded';
-    await call('get_order', '4411');
+    await call('orders.get', '4411');
     assert.equal((await call('refund_card', '4411')).decision, 'refuse');
   });
 });

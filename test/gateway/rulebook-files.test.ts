@@ -387,6 +387,8 @@ refunds (p.co)
     const base = await folderWith({ 'p.co': policy });
     const other = await runRulesExplain({ files: ['p.co'], base, tool: 'mail' });
     assert.equal(other.text, 'mail: no rule names this tool; the rest of the check decides it\n');
+    const misspelt = await runRulesExplain({ files: ['p.co'], base, tool: 'refund', facts: ['piad'] });
+    assert.ok(misspelt.text.endsWith('\nno rule reads the fact `piad`; did you mean `paid`?\n'), misspelt.text);
     const wrong = await runRulesExplain({ files: ['p.co'], base, tool: 'refund', facts: ['paid=maybe'] });
     assert.equal(wrong.exitCode, 2);
   });

@@ -85,3 +85,9 @@ describe('the twelve cases of the rulebook, over HTTP', () => {
     });
   }
 });
+
+test('a rulebook whose error stands behind more warnings than are listed starts no gateway', async () => {
+  const warned = Array.from({ length: 250 }, (_, at) => `flow f${at}\n  if $a > ${at}\n    await TAction()\n`).join('');
+  const sources = [{ file: 'policy.co', text: `${warned}flow last\n  await no such flow\n  await TAction()\n` }];
+  await assert.rejects(start({ id: 'lost', sources, problems: [], decides: [] }), /policy\.co:752:/);
+});

@@ -2,6 +2,13 @@ import type { Command } from 'commander';
 import { type CliCommand, renderExamples } from '../command.ts';
 import type { RulesCliOptions } from '../rules.ts';
 
+const STRICT = 'a Colang 1.0 message without a text is an error, and the end after a question a refusal';
+
+/** Collects an option that is given several times. A file behind a fact must not be taken for another one. */
+function another(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
 /** `toolgate rules`: what a rulebook comes to, without a gateway. */
 export const RULES_COMMAND: CliCommand = {
   name: 'rules',
@@ -14,7 +21,7 @@ export const RULES_COMMAND: CliCommand = {
       )
       .argument('<file...>', 'rulebook files or folders')
       .option('-c, --config <file>', 'a configuration, whose tools the names in the rulebook are compared with')
-      .option('--strict', 'take every warning for an error')
+      .option('--strict', STRICT)
       .option('--json', 'print JSON, the compiled record too')
       .addHelpText(
         'after',
@@ -29,10 +36,10 @@ export const RULES_COMMAND: CliCommand = {
       .description('say what a rulebook decides of one call, by which flow and lines, and why')
       .argument('<file...>', 'rulebook files or folders')
       .requiredOption('--tool <tool>', 'the tool that is called')
-      .option('--fact <fact...>', 'a fact that holds: NAME, NAME=true or NAME=false')
+      .option('--fact <fact>', 'a fact that holds: NAME, NAME=true or NAME=false; once for each', another)
       .option('--args <json>', 'the arguments of the call', '{}')
       .option('-c, --config <file>', 'a configuration, whose tools the names in the rulebook are compared with')
-      .option('--strict', 'take every warning for an error')
+      .option('--strict', STRICT)
       .option('--json', 'print JSON')
       .addHelpText(
         'after',
