@@ -2,7 +2,7 @@ import { checkValue } from './expression.ts';
 import type { FlowNotes } from './flow-notes.ts';
 import type { Line } from './line.ts';
 import { positionAt } from './line.ts';
-import { isToolName } from './message.ts';
+import { isQuestion, isToolName } from './message.ts';
 import { quoted } from './nearest.ts';
 import type { Outline } from './outline.ts';
 import { refuseBody } from './outline.ts';
@@ -31,7 +31,7 @@ export class ActionParser1 {
     const said =
       inline?.kind === 'string'
         ? stringValue(inline.text)
-        : (texts.find((one) => one.trimEnd().endsWith('?')) ?? texts[0]);
+        : (texts.find(isQuestion) ?? texts[0]);
     if (name === '' && said === undefined) {
       this.#problems.error('statement_unknown', at, '`bot` says nothing; write the name of a message');
       return undefined;

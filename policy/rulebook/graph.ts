@@ -1,6 +1,6 @@
 import type { Scope } from './lower.ts';
 import { lowerCondition } from './lower.ts';
-import { messageRole } from './message.ts';
+import { isQuestion, messageRole } from './message.ts';
 import { didYouMean, quoted } from './nearest.ts';
 import type { Position, Problems } from './problem.ts';
 import type { RecordNode } from './record.ts';
@@ -203,7 +203,7 @@ class GraphBuilder {
       );
     }
     const texts = text === undefined ? defined : [text];
-    const shown = texts.find((one) => one.trimEnd().endsWith('?')) ?? texts[0] ?? null;
+    const shown = texts.find(isQuestion) ?? texts[0] ?? null;
     return this.#add({ op: 'say', role: messageRole(name, texts), name, text: shown, line: at.line, next }, at);
   }
 

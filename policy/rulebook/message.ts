@@ -8,11 +8,17 @@ const REFUSING: ReadonlySet<string> = new Set(['deny', 'reject', 'decline', 'can
  * word further on, which wins over a question mark.
  */
 export function messageRole(name: string, texts: readonly string[]): MessageRole {
-  const words = name.toLowerCase().split(/\s+/);
+  // Word processors turn an apostrophe.
+  const words = name.toLowerCase().replaceAll('\u2019', "'").split(/\s+/);
   const first = words[0] ?? '';
   if (first.startsWith('ask') || first.startsWith('confirm')) return 'ask';
   if (words.some((word) => word.startsWith('refuse') || REFUSING.has(word))) return 'refuse';
-  return texts.some((text) => text.trimEnd().endsWith('?')) ? 'ask' : 'tell';
+  return texts.some(isQuestion) ? 'ask' : 'tell';
+}
+
+/** Whether a text ends in a question mark: of Latin, Chinese and Japanese, Arabic, Greek or Armenian writing. */
+export function isQuestion(text: string): boolean {
+  return /[?\uFF1F\u061F\u037E\u055E]\s*$/.test(text);
 }
 
 const TOOL_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_.\-/]*$/u;
