@@ -58,19 +58,25 @@ export async function runRulesExplain(options: ExplainOptions): Promise<CommandR
   }
   const { record, problems } = await compile(options);
   if (record === undefined) return { text: renderProblems(problems), exitCode: 1 };
-  const explanation = explainRulebook(loadRecord(record), options.tool, {
+  const prepared = loadRecord(record);
+  const explanation = explainRulebook(prepared, options.tool, {
     facts: Object.fromEntries(given),
     arguments: options.arguments ?? {},
     check: makeCheckCells(),
   });
-  const text =
-    options.json === true
-      ? `${JSON.stringify(explanation, undefined, 2)}\n`
-      : `${renderExplanation(options.tool, explanation)}${renderUnread(
-          given.map(([name]) => name),
-          record,
-        )}`;
-  return { text, exitCode: 0 };
+  if (options.json === true) return { text: `${JSON.stringify(explanation, undefined, 2)}\n`, exitCode: 0 };
+  const near = explanation.decision.kind === 'ungoverned' ? renderNear(options.tool, prepared.governed) : '';
+  const names = given.map(([name]) => name);
+  return { text: `${renderExplanation(options.tool, explanation)}${near}${renderUnread(names, record)}`, exitCode: 0 };
+}
+
+/** A line for a tool that no rule names, where one names another that may have been meant. */
+function renderNear(tool: string, governed: ReadonlySet<string>): string {
+  const pairs = [...governed].filter((name) => name.endsWith(`/${tool}`));
+  if (pairs.length > 0)
+    return `\nrules name ${pairs.map(quoted).join(', ')}: a bare name is any server's, a pair is one\n`;
+  const near = didYouMean(tool, governed);
+  return near === '' ? '' : `\nno rule names ${quoted(tool)}${near}\n`;
 }
 
 /** A line for each fact that no rule reads: one that is misspelt would be false without a word. */

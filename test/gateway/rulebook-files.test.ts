@@ -383,12 +383,20 @@ refunds (p.co)
     );
   });
 
+  test('explain tells a pair that rules name where the bare name was asked for', async () => {
+    const base = await folderWith({ 'p.co': 'define flow f\n  execute shop/mail\n' });
+    const { text } = await runRulesExplain({ files: ['p.co'], base, tool: 'mail' });
+    assert.ok(text.endsWith("\nrules name `shop/mail`: a bare name is any server's, a pair is one\n"), text);
+  });
+
   test('explain says that a tool is not governed, and refuses a fact that is none', async () => {
     const base = await folderWith({ 'p.co': policy });
     const other = await runRulesExplain({ files: ['p.co'], base, tool: 'mail' });
     assert.equal(other.text, 'mail: no rule names this tool; the rest of the check decides it\n');
-    const misspelt = await runRulesExplain({ files: ['p.co'], base, tool: 'refund', facts: ['piad'] });
-    assert.ok(misspelt.text.endsWith('\nno rule reads the fact `piad`; did you mean `paid`?\n'), misspelt.text);
+    const near = await runRulesExplain({ files: ['p.co'], base, tool: 'refnd' });
+    assert.ok(near.text.endsWith('\nno rule names `refnd`; did you mean `refund`?\n'), near.text);
+    const misspelt = await runRulesExplain({ files: ['p.co'], base, tool: 'refund', facts: ['paidd'] });
+    assert.ok(misspelt.text.endsWith('\nno rule reads the fact `paidd`; did you mean `paid`?\n'), misspelt.text);
     const wrong = await runRulesExplain({ files: ['p.co'], base, tool: 'refund', facts: ['paid=maybe'] });
     assert.equal(wrong.exitCode, 2);
   });
