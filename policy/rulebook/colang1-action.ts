@@ -28,10 +28,7 @@ export class ActionParser1 {
     const quote = text.indexOf('"');
     const name = (quote < 0 ? text : text.slice(0, quote)).trim().split(/\s+/).join(' ');
     const inline = quote < 0 ? undefined : tokenize(line, line.text.indexOf('"', from))[0];
-    const said =
-      inline?.kind === 'string'
-        ? stringValue(inline.text)
-        : (texts.find(isQuestion) ?? texts[0]);
+    const said = inline?.kind === 'string' ? stringValue(inline.text) : (texts.find(isQuestion) ?? texts[0]);
     if (name === '' && said === undefined) {
       this.#problems.error('statement_unknown', at, '`bot` says nothing; write the name of a message');
       return undefined;
