@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type FSWatcher, watch } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { ruleFiles } from '../rulebook/rule-files.ts';
 
 /** A watch that runs until it is closed. */
 export interface ConfigWatch {
@@ -20,7 +21,7 @@ export interface WatchOptions {
 }
 
 /**
- * Calls `onChange` when the content of a file, or of what lies directly in a folder, is another than before. Folders are
+ * Calls `onChange` when the content of a file, or of a folder's rule files, is another than before. Folders are
  * watched, not files: editors and Kubernetes replace a file by renaming, which a watch on the file itself would lose.
  */
 export function watchConfig(files: readonly string[], onChange: () => void, options: WatchOptions = {}): ConfigWatch {
@@ -80,7 +81,7 @@ export function watchConfig(files: readonly string[], onChange: () => void, opti
   };
 }
 
-/** A digest of the contents of files, and of the files directly in folders; what is not there counts as such. */
+/** A digest of the contents of files, and of the rule files in folders; what is not there counts as such. */
 export async function digestOf(files: readonly string[]): Promise<string> {
   const hash = createHash('sha256');
   for (const file of files.toSorted()) {
@@ -97,11 +98,11 @@ async function contentsOf(file: string): Promise<readonly (string | Uint8Array)[
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
     if (code !== 'EISDIR') return [code];
   }
-  const entries = await readdir(file, { withFileTypes: true });
   const parts: (string | Uint8Array)[] = [];
-  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    if (!entry.isFile()) continue;
-    parts.push(`${entry.name}\0`, ...(await contentsOf(join(file, entry.name))));
+  // A folder is a rulebook's: what is read of it counts, linked files too, which is how Kubernetes mounts them.
+  for (const name of await ruleFiles(file).catch(() => [])) {
+    const content = await readFile(join(file, name)).catch(() => 'unreadable');
+    parts.push(`${name}\0`, content);
   }
   return parts;
 }

@@ -14,11 +14,13 @@ import { compileRulebookFiles } from '../rulebook/load.ts';
 export interface LoadedRulebook {
   readonly record: RulebookRecord | undefined;
   readonly problems: readonly Problem[];
+  /** Every file that was read, absolute. */
+  readonly files: readonly string[];
 }
 
 /** Reads and compiles the rulebook of a config. */
 export async function loadRulebook(config: Config, built: BuiltCatalogue): Promise<LoadedRulebook> {
-  if (config.rulebook.length === 0) return { record: undefined, problems: [] };
+  if (config.rulebook.length === 0) return { record: undefined, problems: [], files: [] };
   const tools = [...built.catalogue.tools.keys()];
   return compileRulebookFiles(config.rulebook, dirname(config.file), { tools });
 }

@@ -1,4 +1,4 @@
-import { readdir, readFile, realpath, stat } from 'node:fs/promises';
+import { readFile, realpath, stat } from 'node:fs/promises';
 import { dirname, extname, join, relative, resolve, sep } from 'node:path';
 import type { CompiledRulebook, CompileOptions, RulebookSource } from '../../policy/rulebook/compile.ts';
 import { compileRulebook } from '../../policy/rulebook/compile.ts';
@@ -8,6 +8,7 @@ import type { Problem, ProblemCode } from '../../policy/rulebook/problem.ts';
 import { MAX_BYTES } from '../../policy/rulebook/scan.ts';
 import type { RuleSheet } from '../../policy/rulebook/sheet.ts';
 import { checkCellFault } from './check-cell.ts';
+import { ENDINGS, ruleFiles } from './rule-files.ts';
 import type { ReadSheet } from './sheet-table.ts';
 import { readYamlSheet } from './sheet-yaml.ts';
 
@@ -17,9 +18,9 @@ export interface LoadedRulebook {
   readonly sheets: readonly RuleSheet[];
   /** Faults of the files themselves: missing, too large, no table. */
   readonly problems: readonly Problem[];
+  /** Every file that was read, imported ones too; absolute. */
+  readonly files: readonly string[];
 }
-
-const ENDINGS: ReadonlySet<string> = new Set(['.co', '.csv', '.xlsx', '.yaml', '.yml']);
 
 /** A folder with more rule files than this was not meant as one. */
 const MAX_FILES = 1000;
@@ -28,6 +29,7 @@ class Loader {
   readonly sources: RulebookSource[] = [];
   readonly sheets: RuleSheet[] = [];
   readonly problems: Problem[] = [];
+  readonly files: string[] = [];
   readonly #seen = new Set<string>();
   readonly #base: string;
 
@@ -68,6 +70,7 @@ class Loader {
     }
     if (this.#seen.has(real)) return;
     this.#seen.add(real);
+    this.files.push(full);
     if (!real.startsWith(realRoot.endsWith(sep) ? realRoot : realRoot + sep)) {
       this.#fault('file_unreadable', name, "this file lies outside the rulebook's folder; move it in");
       return;
@@ -153,18 +156,6 @@ async function readWhole(file: string): Promise<Buffer | undefined> {
   return readFile(file).catch(() => undefined);
 }
 
-/** The rule files under a folder, sorted, hidden ones and linked folders left out. */
-async function ruleFiles(folder: string): Promise<readonly string[]> {
-  const found = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files: string[] = [];
-  for (const entry of found) {
-    if (entry.isDirectory() || !ENDINGS.has(extname(entry.name).toLowerCase())) continue;
-    const path = relative(folder, join(entry.parentPath, entry.name));
-    if (!path.split(sep).some((part) => part.startsWith('.'))) files.push(path);
-  }
-  return files.sort();
-}
-
 /**
  * Reads a rulebook's files.
  * @param paths files or folders (`.co`, `.csv`, `.xlsx`, `.yaml`), in the order in which they are given
@@ -173,7 +164,8 @@ async function ruleFiles(folder: string): Promise<readonly string[]> {
 export async function loadRulebookFiles(paths: readonly string[], base: string): Promise<LoadedRulebook> {
   const loader = new Loader(await realpath(base));
   for (const path of paths) await loader.path(path);
-  return { sources: loader.sources, sheets: loader.sheets, problems: loader.problems };
+  const { sources, sheets, problems, files } = loader;
+  return { sources, sheets, problems, files };
 }
 
 /** Reads and compiles a rulebook; a file that cannot be read means that there is no record. */
@@ -181,11 +173,11 @@ export async function compileRulebookFiles(
   paths: readonly string[],
   base: string,
   options: Omit<CompileOptions, 'sheets'> = {},
-): Promise<CompiledRulebook> {
+): Promise<CompiledRulebook & Pick<LoadedRulebook, 'files'>> {
   const loaded = await loadRulebookFiles(paths, base);
   const compiled = compileRulebook(loaded.sources, { checkFault: checkCellFault, ...options, sheets: loaded.sheets });
   const problems = [...loaded.problems, ...compiled.problems];
-  if (loaded.problems.some(({ severity }) => severity === 'error'))
-    return { record: undefined, governed: [], problems };
-  return { ...compiled, problems };
+  const { files } = loaded;
+  const isFaulty = loaded.problems.some(({ severity }) => severity === 'error');
+  return isFaulty ? { record: undefined, governed: [], problems, files } : { ...compiled, problems, files };
 }

@@ -25,6 +25,8 @@ export class ConfigRefused extends Error {
 /** A configuration with its catalogue and its rulebook, and what there is to tell of them. */
 export interface WholeConfig extends InUse {
   readonly rulebook: RulebookRecord | undefined;
+  /** The files that the rulebook was read from, imported ones too. */
+  readonly rulebookFiles: readonly string[];
   readonly licence: Licence | undefined;
   readonly warnings: readonly Problem[];
 }
@@ -58,10 +60,11 @@ async function withRulebook(inUse: InUse | undefined, problems: readonly Problem
   // A rulebook that is named and came to nothing must never mean that nothing is ruled.
   const isLost = inUse.config.rulebook.length > 0 && rulebook.record === undefined;
   if (hasErrors(all) || isLost) throw new ConfigRefused(all);
-  return { ...inUse, rulebook: rulebook.record, licence: licence.licence, warnings: all };
+  const { record, files } = rulebook;
+  return { ...inUse, rulebook: record, rulebookFiles: files, licence: licence.licence, warnings: all };
 }
 
 /** Every file and folder that a config was read from: what `--watch` watches. */
-export function filesOf({ config }: InUse): readonly string[] {
-  return [...new Set([config.file, ...config.files, ...config.rulebook])];
+export function filesOf({ config, rulebookFiles }: WholeConfig): readonly string[] {
+  return [...new Set([config.file, ...config.files, ...config.rulebook, ...rulebookFiles])];
 }

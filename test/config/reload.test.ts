@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadGateway } from '../../gateway/catalogue/load-gateway.ts';
 import { reload } from '../../gateway/catalogue/reload.ts';
-import { watchConfig } from '../../gateway/config/watch.ts';
+import { digestOf, watchConfig } from '../../gateway/config/watch.ts';
 import { catalogueDeps } from '../../gateway/load/catalogue-deps.ts';
+import { lookAtServers } from '../../gateway/mcp/look-at-servers.ts';
+import { filesOf, readWhole } from '../../gateway/serve/whole-config.ts';
 
 const TEXT = `listen: 127.0.0.1:8080
 agents: {desk: {}}
@@ -83,4 +85,40 @@ test('a watch tells a change of content once, also of a file that is replaced or
   await sleep(50);
   writeFileSync(join(path, 'other'), 'of concern now');
   await until(3);
+});
+
+test('a watch tells a change of any rule file of a folder: further in, and linked as Kubernetes links a mounted one', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'toolgate-config-'));
+  context.after(() => rmSync(path, { recursive: true }));
+  const rules = join(path, 'rules');
+  mkdirSync(join(rules, 'parts'), { recursive: true });
+  for (const version of ['..one', '..two']) mkdirSync(join(rules, version));
+  writeFileSync(join(rules, 'parts', 'gate.co'), 'define flow a\n  execute t\n');
+  writeFileSync(join(rules, '..one', 'policy.co'), 'define flow b\n  execute t\n');
+  writeFileSync(join(rules, '..two', 'policy.co'), 'define flow c\n  execute t\n');
+  symlinkSync('..one', join(rules, '..data'));
+  symlinkSync('..data/policy.co', join(rules, 'policy.co'));
+  writeFileSync(join(rules, 'notes.md'), 'one');
+  const before = await digestOf([rules]);
+  writeFileSync(join(rules, 'notes.md'), 'two');
+  assert.equal(await digestOf([rules]), before);
+  symlinkSync('..two', join(rules, 'next'));
+  renameSync(join(rules, 'next'), join(rules, '..data'));
+  const linked = await digestOf([rules]);
+  assert.notEqual(linked, before);
+  writeFileSync(join(rules, 'parts', 'gate.co'), 'define flow a\n  execute u\n');
+  assert.notEqual(await digestOf([rules]), linked);
+});
+
+test('what a rulebook imports is a file of the configuration', async (context) => {
+  const path = mkdtempSync(join(tmpdir(), 'toolgate-config-'));
+  context.after(() => rmSync(path, { recursive: true }));
+  const file = join(path, 'gateway.yaml');
+  writeFileSync(file, `${TEXT}rulebook: ./policy.co\n`);
+  writeFileSync(join(path, 'token'), 'one');
+  writeFileSync(join(path, 'policy.co'), 'import parts.gate\n\nflow main\n  await gate\n  await GetOrderAction()\n');
+  mkdirSync(join(path, 'parts'));
+  writeFileSync(join(path, 'parts', 'gate.co'), 'flow gate\n  if not $ok\n    abort\n');
+  const whole = await lookAtServers((provider) => readWhole(file, {}, provider));
+  assert.ok(filesOf(whole).includes(join(path, 'parts', 'gate.co')));
 });
