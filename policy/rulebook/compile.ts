@@ -69,6 +69,11 @@ export function compileRulebook(sources: readonly RulebookSource[], options: Com
   const governed = [...new Set(toolsOf(record))].sort();
   if (!problems.failed) {
     const positions = graphs.graphs.map((graph) => graph.positions);
+    const [first] = [...sources, ...(options.sheets ?? [])];
+    if (governed.length === 0 && first !== undefined) {
+      const message = 'no rule here names a tool, so this rulebook governs none; write `execute NAME` where one is run';
+      problems.warn('governs_nothing', { file: first.file, line: 1, column: 1 }, message);
+    }
     warnOfRecord(record, (flow, node) => positions[flow]?.[node], options.tools, problems);
   }
   return {

@@ -31,6 +31,7 @@ export type ProblemCode =
   | 'flow_name'
   | 'flow_name_case'
   | 'flow_variable'
+  | 'governs_nothing'
   | 'hangs_on_missing'
   | 'header_cell'
   | 'if_parenthesis'
