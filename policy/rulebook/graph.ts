@@ -72,7 +72,7 @@ class GraphBuilder {
         this.#context.problems.error(
           'label_unknown',
           jump.at,
-          `no \`label ${jump.name}\` stands in this flow${didYouMean(jump.name, this.#labels.keys())}`,
+          `no \`label ${jump.name}\` stands in this flow${this.#near(jump.name, this.#labels.keys())}`,
         );
         continue;
       }
@@ -215,7 +215,12 @@ class GraphBuilder {
     if (name === 'set') return '; write `$NAME = …` to give a value';
     const [first = '', ...rest] = name.split(' ');
     if (rest.length > 0 && DOUBLED.has(first)) return `; \`${first}\` is too much here, write \`${rest.join(' ')}\``;
-    return didYouMean(name, this.#context.flowNames()) || '; define it, or import the file that does';
+    return this.#near(name, this.#context.flowNames()) || '; define it, or import the file that does';
+  }
+
+  /** The nearest name, where anybody will read of it: looking costs as many comparisons as there are names. */
+  #near(name: string, names: Iterable<string>): string {
+    return this.#context.problems.hasRoom('error') ? didYouMean(name, names) : '';
   }
 
   #call(name: string, form: CallForm, at: Position, next: number): number {

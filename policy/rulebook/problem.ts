@@ -94,6 +94,12 @@ export class Problems {
     return this.#errors > 0;
   }
 
+  /** Whether one more of a kind would still be listed; else its words need not be worked out. */
+  hasRoom(severity: Problem['severity']): boolean {
+    if (this.#kept.length < MAX_PROBLEMS) return true;
+    return severity === 'error' && this.#kept.some((kept) => kept.severity === 'warning');
+  }
+
   /** What was found, and one problem more where some are left out. */
   get list(): readonly Problem[] {
     if (this.#leftOut === undefined) return this.#kept;

@@ -76,33 +76,41 @@ function settleFlow(
   const hit = reach.hits[index];
   const exit = reach.exits[index];
   if (hit === undefined || exit === undefined) return false;
-  let changedEver = false;
-  // Successors have lower indices, so one pass settles a flow without loops; with loops, until nothing changes.
-  for (let changed = true; changed; ) {
-    changed = false;
-    for (const [at, node] of flow.nodes.entries()) {
-      let hitsHere = hit[at] === 1 || ((node.op === 'execute' || node.op === 'answer') && executes(node.tool));
-      let exitsHere = exit[at] === 1 || node.op === 'exit';
-      let passes = true;
-      if (node.op === 'call' || node.op === 'fork' || node.op === 'recursion') {
-        const start = record.flows[node.flow]?.start ?? 0;
-        hitsHere ||= reach.hits[node.flow]?.[start] === 1;
-        passes = node.op !== 'call' || reach.exits[node.flow]?.[start] === 1;
-      }
-      if (passes) {
-        for (const to of successors(node)) {
-          hitsHere ||= hit[to] === 1;
-          exitsHere ||= exit[to] === 1;
-        }
-      }
-      if ((hitsHere && hit[at] === 0) || (exitsHere && exit[at] === 0)) {
-        hit[at] = hitsHere ? 1 : 0;
-        exit[at] = exitsHere ? 1 : 0;
-        changed = true;
+  const mark = (at: number): boolean => {
+    const node = flow.nodes[at];
+    if (node === undefined) return false;
+    let hitsHere = hit[at] === 1 || ((node.op === 'execute' || node.op === 'answer') && executes(node.tool));
+    let exitsHere = exit[at] === 1 || node.op === 'exit';
+    let passes = true;
+    if (node.op === 'call' || node.op === 'fork' || node.op === 'recursion') {
+      const start = record.flows[node.flow]?.start ?? 0;
+      hitsHere ||= reach.hits[node.flow]?.[start] === 1;
+      passes = node.op !== 'call' || reach.exits[node.flow]?.[start] === 1;
+    }
+    if (passes) {
+      for (const to of successors(node)) {
+        hitsHere ||= hit[to] === 1;
+        exitsHere ||= exit[to] === 1;
       }
     }
-    changedEver ||= changed;
-    if (!flow.loops) break;
+    if ((!hitsHere || hit[at] === 1) && (!exitsHere || exit[at] === 1)) return false;
+    hit[at] = hitsHere ? 1 : 0;
+    exit[at] = exitsHere ? 1 : 0;
+    return true;
+  };
+  // Successors have lower indices, so one pass settles a flow without loops.
+  const changed: number[] = [];
+  for (const at of flow.nodes.keys()) if (mark(at)) changed.push(at);
+  if (flow.loops && changed.length > 0) spread(flow, changed, mark);
+  return changed.length > 0;
+}
+
+/** Marks anew what leads to a node that has changed, and so on: each node changes twice at most. */
+function spread(flow: RecordFlow, changed: readonly number[], mark: (at: number) => boolean): void {
+  const leading: number[][] = flow.nodes.map(() => []);
+  for (const [at, node] of flow.nodes.entries()) for (const to of successors(node)) leading[to]?.push(at);
+  const waiting = [...changed];
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    for (const before of leading[at] ?? []) if (mark(before)) waiting.push(before);
   }
-  return changedEver;
 }

@@ -1,3 +1,5 @@
+import type { Answer } from './answer.ts';
+import type { ConditionInputs } from './condition.ts';
 import { factsIn } from './condition.ts';
 import type { PreparedRulebook, ToolPlan } from './decide.ts';
 import { loadRecord, walkEntries } from './decide.ts';
@@ -22,16 +24,33 @@ export function warnOfRecord(
     catalogue === undefined
       ? undefined
       : new Set([...catalogue, ...catalogue.map((tool) => tool.slice(tool.indexOf('/') + 1))]);
+  const looking: Looking = { prepared, locate, problems, left: MAX_LOOKED_AT };
+  let told = false;
   for (const [tool, place] of firstPlaces(record, locate)) {
     if (known !== undefined && !known.has(tool)) {
-      problems.warn(
-        'tool_not_in_catalogue',
-        place,
-        `no tool ${quoted(tool)} is in the catalogue, so this rule governs nothing${didYouMean(tool, known)}`,
-      );
+      const near = problems.hasRoom('warning') ? didYouMean(tool, known) : '';
+      const message = `no tool ${quoted(tool)} is in the catalogue, so this rule governs nothing${near}`;
+      problems.warn('tool_not_in_catalogue', place, message);
     }
-    warnOfTool(prepared, tool, place, locate, problems);
+    if (looking.left > 0) {
+      warnOfTool(looking, tool, place);
+    } else if (!told) {
+      told = true;
+      const message = `this rulebook is too large to be looked through for every tool: from ${quoted(tool)} on it is not told where an allow hangs on a missing fact; split its flows by tool`;
+      problems.warn('too_large', place, message);
+    }
   }
+}
+
+/** Looking at a tool costs the nodes that concern it, and many tools in one long flow have them all: so many in all. */
+const MAX_LOOKED_AT = 400_000;
+
+interface Looking {
+  readonly prepared: PreparedRulebook;
+  readonly locate: Locate;
+  readonly problems: Problems;
+  /** How many nodes may still be looked at for warnings. */
+  left: number;
 }
 
 /** For each tool, the first place where it is executed. */
@@ -49,15 +68,12 @@ function firstPlaces(record: RulebookRecord, locate: Locate): ReadonlyMap<string
   return places;
 }
 
-function warnOfTool(
-  prepared: PreparedRulebook,
-  tool: string,
-  place: Position,
-  locate: Locate,
-  problems: Problems,
-): void {
+function warnOfTool(looking: Looking, tool: string, place: Position): void {
+  const { prepared, locate, problems } = looking;
   const plan = prepared.plan(tool);
   if (plan === undefined) return;
+  const nodes = plan.flows.reduce((sum, index) => sum + (prepared.record.flows[index]?.nodes.length ?? 0), 0);
+  looking.left -= nodes;
   if (plan.entries.length === 0) {
     problems.warn(
       'no_tool_reached',
@@ -66,15 +82,15 @@ function warnOfTool(
     );
     return;
   }
-  const empty = walkEntries(prepared, plan, { facts: {}, arguments: {} });
-  if (empty.kind !== 'allow') return;
-  const unknown = walkEntries(prepared, plan, { facts: undefined, arguments: {} });
-  if (unknown.kind === 'allow') return;
+  const walk = (facts: ConditionInputs['facts']): Answer => {
+    looking.left -= nodes;
+    return walkEntries(prepared, plan, { facts, arguments: {} });
+  };
+  if (walk({}).kind !== 'allow') return;
+  if (walk(undefined).kind === 'allow') return;
   const read = factsRead(prepared, plan, locate);
   // The fact that turns the allow when it holds is the one that it hangs on.
-  const hung = read.find(
-    ([fact]) => walkEntries(prepared, plan, { facts: { [fact]: true }, arguments: {} }).kind !== 'allow',
-  );
+  const hung = read.find(([fact]) => looking.left > MAX_LOOKED_AT / 2 && walk({ [fact]: true }).kind !== 'allow');
   const [fact, where] = hung ?? read[0] ?? [];
   if (fact === undefined || where === undefined) return;
   problems.warn(
@@ -84,7 +100,7 @@ function warnOfTool(
   );
 }
 
-/** Trying each fact costs a walk, so only so many are tried; what is left over still warns of the first. */
+/** Trying each fact costs a walk, so only so many are tried, with half of what may be looked at; else the first is told. */
 const MAX_FACTS_TRIED = 32;
 
 /** The facts that decide on the way to a tool, with the first condition that reads each. */

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { compileRulebook } from '../../policy/rulebook/compile.ts';
 import { decideRulebook, loadRecord, RulebookRecordError } from '../../policy/rulebook/decide.ts';
 import type { SheetRow } from '../../policy/rulebook/sheet.ts';
+import { threadMs } from '../thread-time.ts';
 
 const NOTHING = { facts: {}, arguments: {} };
 
@@ -74,6 +75,47 @@ describe('what a decision costs', () => {
       reason: 'refuse it',
       flow: 's29',
     });
+  });
+});
+
+describe('what compiling costs', () => {
+  // CPU time, with room for a busy machine: before these were bounded they took from two seconds to minutes.
+  function compiledWithin(ms: number, text: string): ReturnType<typeof compileRulebook> {
+    const before = threadMs();
+    const compiled = compileRulebook([{ file: 'p.co', text }]);
+    assert.ok(threadMs() - before < ms, `it took ${threadMs() - before} ms`);
+    return compiled;
+  }
+  const lines = (count: number, line: (at: number) => string): string =>
+    Array.from({ length: count }, (_none, at) => line(at)).join('');
+
+  test('many tools in one long flow are looked at for warnings so far, and where that ends is told', () => {
+    const text = `define flow f\n${lines(1600, (at) => `  if not $a${at}\n    execute t${at}\n`)}`;
+    const { record, problems } = compiledWithin(5000, text);
+    assert.ok(record);
+    const last = problems.filter(({ code }) => code === 'too_large');
+    assert.deepEqual(
+      last.map(({ severity }) => severity),
+      ['warning'],
+    );
+    assert.ok(problems.some(({ code, line }) => code === 'hangs_on_missing' && line === 2));
+  });
+
+  test('jumps that all lead backwards', () => {
+    const jump = (at: number): string => `  label l${3000 - at}\n  bot inform a\n  goto l${3001 - at}\n`;
+    const { record } = compiledWithin(
+      1500,
+      `define flow f\n  goto l1\n${lines(3000, jump).replace('l3001', 'end')}  label end\n  execute t\n`,
+    );
+    assert.ok(record);
+  });
+
+  test('names that nothing defines, among as many others', () => {
+    const { problems } = compiledWithin(
+      2000,
+      lines(4900, (at) => `flow abc${at}\n  abd${at}x\n`),
+    );
+    assert.equal(problems.length, 201);
   });
 });
 
