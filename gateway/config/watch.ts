@@ -9,7 +9,7 @@ export interface ConfigWatch {
   /** Watches other files from now on: those that the configuration in use refers to. */
   follow(files: readonly string[]): void;
   close(): void;
-  /** Resolves when it knows what the files hold: whatever changes from then on is told. */
+  /** Resolves when it knows what the files that it now follows hold: whatever changes from then on is told. */
   readonly ready: Promise<void>;
 }
 
@@ -65,7 +65,9 @@ export function watchConfig(files: readonly string[], onChange: () => void, opti
   const poll = setInterval(lookSoon, pollMs);
   poll.unref();
   return {
-    ready: last.then(() => undefined),
+    get ready() {
+      return last.then(() => undefined);
+    },
     follow: (next) => {
       // What is known of the same files stays: they may have changed again since they were read.
       if (next.length !== followed.length || next.some((file) => !followed.includes(file))) last = digestOf(next);

@@ -67,11 +67,11 @@ test('a watch tells a change of content once, also of a file that is replaced or
   const watch = watchConfig([file, token], () => (told += 1), { debounceMs: 20, pollMs: 50 });
   context.after(() => watch.close());
   const until = async (count: number): Promise<void> => {
-    for (let waited = 0; told < count && waited < 5000; waited += 20) await sleep(20);
+    for (let waited = 0; told < count && waited < 60_000; waited += 20) await sleep(20);
     await sleep(120);
     assert.equal(told, count);
   };
-  await sleep(50);
+  await watch.ready;
   writeFileSync(file, TEXT);
   await until(0);
   writeFileSync(join(path, 'new'), `${TEXT}# changed\n`);
@@ -82,7 +82,7 @@ test('a watch tells a change of content once, also of a file that is replaced or
   writeFileSync(join(path, 'other'), 'of no concern');
   await until(2);
   watch.follow([file, join(path, 'other')]);
-  await sleep(50);
+  await watch.ready;
   writeFileSync(join(path, 'other'), 'of concern now');
   await until(3);
 });
