@@ -194,7 +194,7 @@ export class Sessions {
 }
 
 /** How long an entry that nobody waits for may ride along before it goes to the store, in milliseconds. */
-const BEHIND_MS = 20;
+const BEHIND_MS = 100;
 
 /** What of a session is in memory alone. */
 interface Behind {

@@ -3,13 +3,17 @@ import { decodeHTML } from 'entities/decode';
 const PERCENT_RUN = /(?:%[0-9A-Fa-f]{2})+/g;
 const BACKSLASH =
   /\\(?:u\{([0-9A-Fa-f]{1,6})\}|u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|([0-7]{3})|([/.:@]))|%u([0-9A-Fa-f]{4})|=(2E|2F|3A|40)/g;
-const CODED_RUN = /[A-Za-z0-9+/_-]{16,}/g;
-const ANY_CODED_RUN = /[A-Za-z0-9+/_-]{16}/;
+const SHORTEST_CODED_RUN = 16;
+const CODED_RUN: RegExp = new RegExp(`[A-Za-z0-9+/_-]{${SHORTEST_CODED_RUN},}`, 'g');
+const CODED: Uint8Array = new Uint8Array(128);
+for (const letter of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-')
+  CODED[letter.charCodeAt(0)] = 1;
 // The commonest long id, too short and too few letters to hide anything.
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const HEX_RUN = /^(?:[0-9A-Fa-f]{2})+$/;
 const CONTROLS = /[^\P{Cc}\t\n\r]|\ufffd/u;
-const PRINTABLE_RUN = /[\x20-\x7e]{10,}/g;
+const SHORTEST_RUN = 10;
+const PRINTABLE_RUN: RegExp = new RegExp(`[\\x20-\\x7e]{${SHORTEST_RUN},}`, 'g');
 const BLANKS = /\s+/g;
 const ONLY_CODED = /^[A-Za-z0-9+/_\-=\s]+$/;
 const BLANK = /\s/;
@@ -52,7 +56,17 @@ export function decodeEscapes(text: string): string {
 
 /** True for a text that may hold a run of base64 or hexadecimal long enough to hide a destination. */
 export function mayHoldCode(text: string): boolean {
-  return text.length >= 16 && !UUID.test(text) && (ANY_CODED_RUN.test(text) || isWrapped(text));
+  return text.length >= 16 && !UUID.test(text) && (hasCodedRun(text) || isWrapped(text));
+}
+
+/** As `CODED_RUN` would find one, without trying each word again from its every letter. */
+function hasCodedRun(text: string): boolean {
+  let run = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    run = CODED[text.charCodeAt(at)] === 1 ? run + 1 : 0;
+    if (run === SHORTEST_CODED_RUN) return true;
+  }
+  return false;
 }
 
 /** Base64 broken into lines or groups. */
@@ -61,14 +75,34 @@ function isWrapped(text: string): boolean {
 }
 
 function readable(bytes: Buffer, out: string[]): boolean {
-  const text = UTF_8.decode(bytes);
-  if (!CONTROLS.test(text)) {
-    out.push(text);
-    return true;
+  if (!hasControl(bytes)) {
+    const text = UTF_8.decode(bytes);
+    if (!CONTROLS.test(text)) {
+      out.push(text);
+      return true;
+    }
   }
   // A few characters before the base64 make its beginning unreadable, not its rest.
-  const runs = bytes.toString('latin1').match(PRINTABLE_RUN);
-  if (runs !== null) out.push(...runs);
+  if (hasPrintableRun(bytes)) out.push(...(bytes.toString('latin1').match(PRINTABLE_RUN) ?? []));
+  return false;
+}
+
+/** A control other than a tab or line break: what is no text nearly always shows one within a few bytes, before it is decoded. */
+function hasControl(bytes: Buffer): boolean {
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (byte === 0x7f || (byte < 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d)) return true;
+  }
+  return false;
+}
+
+function hasPrintableRun(bytes: Buffer): boolean {
+  let run = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    run = byte >= 0x20 && byte <= 0x7e ? run + 1 : 0;
+    if (run === SHORTEST_RUN) return true;
+  }
   return false;
 }
 

@@ -32,7 +32,7 @@ after(async () => {
   await moody.close();
 });
 
-/** What happens to a read of the session: it is sent, answered, or time passes in which the store gets what rode along. */
+/** What happens to a read of the session: it is sent, answered, or the store gets what rode along until then. */
 type Moment = `send ${number}` | `answer ${number}` | 'flush';
 
 const ORDERS: readonly (readonly Moment[])[] = [
@@ -56,11 +56,11 @@ for (const [n, order] of ORDERS.entries()) {
     while (answers.length === 0) await pause(1);
     answers.pop()?.();
     assert.equal((await first).status, 200);
-    await pause(30);
+    gateway.gateway.sessions.flushAll();
     const last = order.filter((moment) => moment.startsWith('send')).length;
     for (const moment of [...order, `send ${last}`, `answer ${last}`]) {
       const [what, which] = moment.split(' ');
-      if (what === 'flush') await pause(40);
+      if (what === 'flush') gateway.gateway.sessions.flushAll();
       else if (what === 'send') {
         const earlier = answers.length;
         calls.push(gateway.request('GET', '/m/look', { key: KEYS.app, headers: { 'toolgate-session': session } }));
@@ -89,3 +89,13 @@ for (const [n, order] of ORDERS.entries()) {
     );
   });
 }
+
+test('what rode along goes to the store although nobody asks for it', async () => {
+  moody.on('GET /look', (response) => json(response, 200, { ok: 1 }));
+  const headers = { 'toolgate-session': 'unasked' };
+  for (let step = 0; step < 2; step += 1) await gateway.request('GET', '/m/look', { key: KEYS.app, headers });
+  const { store, loaded } = gateway.gateway;
+  const key = { issuer: loaded.issuer, caller: 'app', session: 'unasked' };
+  // The store itself is asked: to ask for the session would send what rides along first.
+  while ((await store.findSession(key))?.head?.step !== 1) await pause(5);
+});
