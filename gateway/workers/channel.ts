@@ -7,7 +7,7 @@ export interface Place {
   readonly count: number;
   /** That all of them listen on. */
   readonly port: number;
-  /** What workers show each other, so that nobody else can reach them past the listener. */
+  /** The key under which workers talk to each other, base64url: nobody else can reach them past the listener, or pass for one. */
   readonly secret: string;
 }
 
@@ -46,6 +46,8 @@ export interface Questions {
   /** Of a worker: what prom-client puts together with that of others. */
   readonly metrics: readonly [null, readonly object[]];
   readonly reopen: readonly [null, null];
+  /** Answered at once by whoever does not hang. */
+  readonly alive: readonly [null, null];
   /** To end; takes calls for so many milliseconds more. */
   readonly drain: readonly [number, null];
 }

@@ -17,6 +17,11 @@ const PREPARE_MS = 120_000;
 const METRICS_MS = 5_000;
 /** A timer can be no longer. */
 const LONGEST_MS: number = 2 ** 31 - 1;
+/** How often a worker is asked whether it lives, and how long it may take to say so. */
+const BEAT_MS = 2_000;
+const BEAT_ANSWER_MS = 8_000;
+/** It hangs after so many unanswered in a row: after one this process itself may have been halted, and the answer lie there. */
+const BEATS_MISSED = 2;
 /** By then an exit is known that has happened. */
 const GONE_MS = 1_000;
 /** How often a worker that may not serve what the files say is tried again. */
@@ -90,12 +95,18 @@ export class Primary {
   async start(): Promise<string | undefined> {
     const first = this.#fork(1);
     const rest = Array.from({ length: this.#options.count - 1 }, (_, at) => at + 2);
-    const up = (await this.#comesUp(first)) && (await this.#allComeUp(rest.map((number) => this.#fork(number))));
+    const members = [first];
+    let up = await this.#comesUp(first);
+    if (up) {
+      members.push(...rest.map((number) => this.#fork(number)));
+      up = await this.#allComeUp(members);
+    }
     if (!up) {
       await this.kill();
       return undefined;
     }
-    for (const member of this.#members.values()) this.#keep(member);
+    // Also one that is gone again by now.
+    for (const member of members) this.#keep(member);
     return first.ready?.url;
   }
 
@@ -133,7 +144,10 @@ export class Primary {
       worker.once('exit', (code, signal) => resolve(signal === null ? code : 1));
     });
     const channel = new Channel(worker satisfies ChannelEnd, {
-      place: () => ({ number, count: this.#options.count, port: this.#options.port, secret: this.#secret }),
+      place: () => {
+        void this.#watch(member);
+        return { number, count: this.#options.count, port: this.#options.port, secret: this.#secret };
+      },
       loaded: async (files) => {
         const inForce = await this.#isInForce(files);
         if (!inForce) member.excuse = 'differs';
@@ -164,6 +178,22 @@ export class Primary {
       this.#tellPeers();
     });
     return member;
+  }
+
+  /** Ends a worker that hangs: its part of the connections would wait for ever, and so would a reload and the end. */
+  async #watch({ channel, worker, number, ended }: Member): Promise<void> {
+    const over = ended.then(() => true);
+    for (let missed = 0; !(await Promise.race([over, pause(BEAT_MS, false, { ref: false })])); ) {
+      const answered = await channel.ask('alive', null, BEAT_ANSWER_MS).then(
+        () => true,
+        () => false,
+      );
+      missed = answered ? 0 : missed + 1;
+      if (missed < BEATS_MISSED || worker.isDead()) continue;
+      this.#log.error({ worker: number, pid: worker.process.pid }, 'a worker hangs; it is ended');
+      worker.process.kill('SIGKILL');
+      return;
+    }
   }
 
   /** Starts another in its place when it ends, for as long as the gateway runs. */
@@ -296,7 +326,14 @@ export class Primary {
   /** A configuration with so many faults was not taken: one worker's audit log says so for all. */
   async refused(faults: number): Promise<void> {
     this.metrics.refused();
-    await this.#live()[0]?.channel.ask('refused', faults, ANSWER_MS);
+    for (const { channel, number } of this.#live()) {
+      try {
+        await channel.ask('refused', faults, ANSWER_MS);
+        return;
+      } catch (error) {
+        this.#log.warn({ err: error, worker: number }, 'a worker did not log that a configuration was refused');
+      }
+    }
   }
 
   /** Has every worker open its audit log again. Rejects where one could not. */
