@@ -116,8 +116,9 @@ async function start(
   const store = await openStoreOf(config, health);
   const stopping = new AbortController();
   closing.unshift(() => store.close());
-  const audit = await openAudit(config, store, signing, log, worker?.number ?? 1).catch((error: unknown) => {
-    throw auditFault(config, error);
+  const number = worker?.number ?? 1;
+  const audit = await openAudit(config, store, signing, log, number).catch((error: unknown) => {
+    throw auditFault(config, number, error);
   });
   closing.unshift(() => audit.close());
   const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);
