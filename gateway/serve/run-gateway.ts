@@ -10,6 +10,7 @@ import { refuseFaultPoints } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
+import { createPinWriter, type PinFirstUse, pinFileOf } from '../mcp/pin-book.ts';
 import { ServerRegistry } from '../mcp/server-registry.ts';
 import { createMcpProvider } from '../mcp/tool-provider.ts';
 import { OutcomeFollower } from '../runs/outcome-follower.ts';
@@ -68,6 +69,8 @@ interface WorkerPart {
   readonly homes: Homes;
   /** Whether what was loaded from these files is the configuration in force. */
   readonly mayServe: (files: readonly string[]) => Promise<boolean>;
+  /** Writes the file of pins, for all workers. */
+  readonly pinFirstUse: PinFirstUse;
   /** The metrics of all workers, as Prometheus reads them. */
   readonly allMetrics: () => Promise<string>;
 }
@@ -102,8 +105,7 @@ async function start(
 ): Promise<RunningGateway> {
   const provider = createMcpProvider({
     registry: servers,
-    // One process writes the file of pins: of two at once, one would write over what the other had just pinned.
-    recordsFirstUse: worker === undefined || worker.number === 1,
+    pinFirstUse: worker?.pinFirstUse ?? createPinWriter(pinFileOf(configFile)),
     onUnreachable: () => servers.askAgainLater(),
   });
   const whole = await readWhole(configFile, env, provider);

@@ -1,3 +1,4 @@
+import type { Pins } from '../mcp/pin-book.ts';
 import { messageOf } from '../message-of.ts';
 
 /** The place of a worker among those of its primary. */
@@ -34,6 +35,8 @@ export interface Questions {
   /** Of the primary: whether the worker may serve what it loaded from these files. */
   readonly loaded: readonly [readonly string[], boolean];
   readonly ready: readonly [Readiness, null];
+  /** Of the primary: to pin what a worker saw for the first time; answered with all pins. */
+  readonly pin_first_use: readonly [Pins, Pins];
   /** Of the primary: the metrics of all, as Prometheus reads them. */
   readonly all_metrics: readonly [null, string];
   /** Of a worker, as all that follow: where the others are. */

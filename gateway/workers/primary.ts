@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { digestOf } from '../config/watch.ts';
 import type { Log } from '../log.ts';
+import type { PinFirstUse } from '../mcp/pin-book.ts';
 import { messageOf } from '../message-of.ts';
 import { ConfigMetrics } from '../metrics.ts';
 import { Channel, type ChannelEnd, type Readiness } from './channel.ts';
@@ -40,6 +41,8 @@ export interface PrimaryOptions {
   /** That the workers listen on. */
   readonly port: number;
   readonly inForce: InForce;
+  /** Writes the file of pins, for all workers: a server may list other tools to each. */
+  readonly pinFirstUse: PinFirstUse;
   readonly log: Log;
   /** The workers cannot be kept up: the process is to end. */
   readonly onGivenUp: (why: string) => void;
@@ -160,6 +163,7 @@ export class Primary {
         this.#change = Promise.withResolvers();
         return null;
       },
+      pin_first_use: (added) => this.#options.pinFirstUse(added),
       all_metrics: () => this.#allMetrics(),
     });
     const member: Member = {

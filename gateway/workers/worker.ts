@@ -32,6 +32,7 @@ export async function runWorker(configFile: string, log: Log, lameDuckMs: number
       number,
       homes,
       mayServe: (files) => worker.primary.ask('loaded', files, ASK_MS),
+      pinFirstUse: (added) => worker.primary.ask('pin_first_use', added, ASK_MS),
       allMetrics: () => worker.primary.ask('all_metrics', null, ASK_MS),
     },
   }).catch(async (error: unknown) => {
