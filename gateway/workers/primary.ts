@@ -8,7 +8,7 @@ import type { PinFirstUse } from '../mcp/pin-book.ts';
 import { messageOf } from '../message-of.ts';
 import { ConfigMetrics } from '../metrics.ts';
 import { Channel, type ChannelEnd, type Readiness } from './channel.ts';
-import { mergeMetrics } from './merge-metrics.ts';
+import { leftBy, mergeMetrics } from './merge-metrics.ts';
 import { Restarts } from './restarts.ts';
 
 /** A worker that gives no answer for so long is taken for one that hangs. */
@@ -58,6 +58,8 @@ interface Member {
   /** Why its end is no fault: it found something else in the files than what is in force, or it was in the way. */
   excuse: 'differs' | 'in the way' | undefined;
   readonly ended: Promise<number>;
+  /** Its metrics, as it last said them. */
+  said: readonly object[];
 }
 
 /** The workers of a gateway: keeps as many as are wanted, and tells all of them what one process would be told. */
@@ -70,6 +72,9 @@ export class Primary {
   readonly #registry = new Registry();
   readonly metrics: ConfigMetrics = new ConfigMetrics(this.#registry);
   readonly #waiting = new Map<number, NodeJS.Timeout>();
+  /** What workers that ended had counted. */
+  #left: readonly object[] = [];
+  #leaving: Promise<void> = Promise.resolve();
   #inForce: InForce;
   #ending = false;
   #reloading = false;
@@ -174,10 +179,17 @@ export class Primary {
       ready: undefined,
       excuse: undefined,
       ended,
+      said: [],
     };
     this.#members.set(number, member);
     void ended.then(() => {
       channel.close();
+      this.#leaving = this.#leaving
+        .then(async () => {
+          this.#left = await leftBy(this.#left, member.said);
+          member.said = [];
+        })
+        .catch((error: unknown) => this.#log.warn({ err: error }, 'what an ended worker had counted is lost'));
       if (this.#members.get(number) === member) this.#members.delete(number);
       this.#tellPeers();
     });
@@ -265,10 +277,14 @@ export class Primary {
   }
 
   async #allMetrics(): Promise<string> {
-    const asked = this.#live().map(({ channel }) => channel.ask('metrics', null, METRICS_MS));
-    // A worker that hangs or has just died must not take the metrics of the others with it.
-    const told = (await Promise.allSettled(asked)).flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    return mergeMetrics(this.#registry, told);
+    const asked = this.#live().map(async (member) => {
+      member.said = await member.channel.ask('metrics', null, METRICS_MS);
+    });
+    // A worker that hangs or has just died must not take the metrics of the others with it: what it said last stands.
+    await Promise.allSettled(asked);
+    await this.#leaving;
+    const said = [...this.#members.values()].map((member) => member.said);
+    return mergeMetrics(this.#registry, [...said, this.#left]);
   }
 
   /**
