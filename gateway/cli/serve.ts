@@ -7,6 +7,7 @@ import { ConfigDiffers, runGateway } from '../serve/run-gateway.ts';
 import type { Serving } from '../serve/serving.ts';
 import { StartFault } from '../serve/start-fault.ts';
 import { ConfigRefused } from '../serve/whole-config.ts';
+import { ChannelFault } from '../workers/channel.ts';
 import { WorkersFault } from '../workers/fault.ts';
 import { runPrimary } from '../workers/run-primary.ts';
 import { runWorker } from '../workers/worker.ts';
@@ -27,7 +28,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   if (cluster.isWorker) {
     return starting(options.config, () => runWorker(options.config, log, lameDuckMs)).catch((error: unknown) => {
       // What did not start has closed all that it had, and ends by itself once it lets its primary go.
-      process.disconnect();
+      if (process.connected) process.disconnect();
       throw error;
     });
   }
@@ -58,6 +59,9 @@ async function runAlone(configFile: string, log: Log): Promise<Serving> {
   };
 }
 
+/** What says all there is to say in its message. */
+const TOLD = [StartFault, ConfigDiffers, WorkersFault, ChannelFault] as const;
+
 async function starting<T>(configFile: string, start: () => Promise<T>): Promise<T> {
   try {
     return await start();
@@ -66,8 +70,7 @@ async function starting<T>(configFile: string, start: () => Promise<T>): Promise
       process.stderr.write(renderProblems(error.problems));
       throw new CliFault(1, `\`${configFile}\` has faults, so the gateway did not start`);
     }
-    const isTold = error instanceof StartFault || error instanceof ConfigDiffers || error instanceof WorkersFault;
-    if (isTold) throw new CliFault(1, error.message);
+    if (error instanceof Error && TOLD.some((kind) => error instanceof kind)) throw new CliFault(1, error.message);
     throw error;
   }
 }

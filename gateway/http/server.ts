@@ -7,6 +7,7 @@ import { Connections } from './connections.ts';
 import { type EdgeContext, EdgeExchange, internalError } from './edge-exchange.ts';
 import type { OriginCheck } from './origin.ts';
 import { fault } from './problems.ts';
+import { PSK_OPTIONS } from './psk.ts';
 import { clientFault, endRaw } from './raw-answer.ts';
 import { checkRequest, type RequestRules } from './request-check.ts';
 import { EDGE_LIMITS, EDGE_TIMEOUTS, type EdgeLimits, type EdgeTimeouts, type EdgeTls } from './server-limits.ts';
@@ -28,6 +29,8 @@ export interface EdgeOptions {
    */
   readonly listen: { readonly host: string; readonly port: number; readonly shared?: boolean };
   readonly tls?: EdgeTls;
+  /** In the place of `tls`: only who has this key is served, and who has it not is told nothing. */
+  readonly psk?: Buffer;
   readonly limits?: Partial<EdgeLimits>;
   readonly timeouts?: Partial<EdgeTimeouts>;
   /** Looks at `Host` and `Origin` before anything else does. */
@@ -111,21 +114,29 @@ class Edge implements EdgeServer {
       noDelay: true,
       shouldUpgradeCallback: (request: IncomingMessage) => this.#mayUpgrade(request),
     };
+    const { psk } = options;
     this.#server =
-      options.tls === undefined
-        ? createHttpServer(settings)
-        : createHttpsServer({
+      psk !== undefined
+        ? createHttpsServer({
             ...settings,
-            ...secureContext(options.tls),
+            ...PSK_OPTIONS,
             handshakeTimeout: timeouts.tlsHandshakeMs,
-            ALPNProtocols: ['http/1.1'],
-            ...(options.tls.clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
-          });
+            pskCallback: () => psk,
+          })
+        : options.tls === undefined
+          ? createHttpServer(settings)
+          : createHttpsServer({
+              ...settings,
+              ...secureContext(options.tls),
+              handshakeTimeout: timeouts.tlsHandshakeMs,
+              ALPNProtocols: ['http/1.1'],
+              ...(options.tls.clientCa === undefined ? {} : { requestCert: true, rejectUnauthorized: true }),
+            });
     // node:http drops what is beyond its count without a word; `checkRawHeaders` counts instead.
     this.#server.maxHeadersCount = 0;
     this.#server.maxConnections = limits.connections;
     this.#server
-      .on(options.tls === undefined ? 'connection' : 'secureConnection', (socket: Socket) => {
+      .on(this.#server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
         this.#connections.add(socket);
       })
       .on('request', (request, response) => this.#take(request, response, false))

@@ -13,7 +13,7 @@ export async function lookAtServers<T>(
 ): Promise<T> {
   const registry = new ServerRegistry(log ?? createLog({ level: 'silent' }));
   try {
-    return await work(createMcpProvider({ registry, recordsFirstUse: false }), registry);
+    return await work(createMcpProvider({ registry }), registry);
   } finally {
     await registry.close();
   }

@@ -55,6 +55,25 @@ export async function writePins(file: string, pins: Pins): Promise<void> {
   await rename(other, file);
 }
 
+/** Pins what is seen for the first time: what was pinned meanwhile, by whomever, stays. Resolves with all pins then. */
+export type PinFirstUse = (added: Pins) => Promise<Pins>;
+
+/** The one writer of a pin file: of two at once, one would write over what the other had just pinned. */
+export function createPinWriter(file: string): PinFirstUse {
+  let writing: Promise<unknown> = Promise.resolve();
+  const pin: PinFirstUse = async (added) => {
+    const known = await readPins(file);
+    const pins = new Map([...added, ...known]);
+    if (pins.size > known.size) await writePins(file, pins);
+    return pins;
+  };
+  return (added) => {
+    const turn = writing.then(() => pin(added));
+    writing = turn.catch(() => undefined);
+    return turn;
+  };
+}
+
 function parsePins(value: JsonValue): Pins {
   if (!isObject(value) || value['format'] !== FORMAT || !isObject(value['pins']))
     throw new TypeError(`it is no ${FORMAT}`);

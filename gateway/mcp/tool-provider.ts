@@ -6,21 +6,20 @@ import type { Definition } from './definition.ts';
 import { pinnedPart } from './definition.ts';
 import { listServer, type ServerListing } from './list-server.ts';
 import { allowsMethod } from './methods.ts';
-import { type Pin, type Pins, pinFileOf, readPins, writePins } from './pin-book.ts';
+import { type Pin, type PinFirstUse, type Pins, pinFileOf, readPins } from './pin-book.ts';
 import { RECORDED_READS } from './recorded-reads.ts';
 import type { ServerRegistry } from './server-registry.ts';
 
 export interface ProviderOptions {
   readonly registry: ServerRegistry;
-  /** A definition that is seen for the first time is pinned in the file; false for commands that only look. */
-  readonly recordsFirstUse: boolean;
+  /** Pins a definition that is seen for the first time; absent for commands that only look. */
+  readonly pinFirstUse?: PinFirstUse;
   /** Told of a server that could not be listed. */
   readonly onUnreachable?: (server: string) => void;
 }
 
 /** Finds the tools of MCP routes by asking their servers. A server that is not there has none, and is no error. */
 export function createMcpProvider(options: ProviderOptions): ToolProvider {
-  let writing: Promise<unknown> = Promise.resolve();
   return async (route, positionOf, config) => {
     const log = new ProblemLog(positionOf);
     const path: ConfigPath = ['routes', route.index, 'mcp'];
@@ -38,10 +37,8 @@ export function createMcpProvider(options: ProviderOptions): ToolProvider {
       return { tools: [], complete: false, unlisted: true, problems: log.problems };
     }
     for (const fault of listing.faults) log.warning('listed_tool', path, `the MCP server \`${route.name}\`: ${fault}`);
-    // One load at a time reads and writes the pins.
-    const turn = writing.then(() => sourcesOf(route, config, listing, options.recordsFirstUse, log));
-    writing = turn.catch(() => undefined);
-    return { tools: await turn, complete: false, problems: log.problems } satisfies RouteSource;
+    const tools = await sourcesOf(route, config, listing, options.pinFirstUse, log);
+    return { tools, complete: false, problems: log.problems } satisfies RouteSource;
   };
 }
 
@@ -52,36 +49,33 @@ async function sourcesOf(
   route: RouteConfig,
   config: Config,
   listing: ServerListing,
-  records: boolean,
+  pinFirstUse: PinFirstUse | undefined,
   log: ProblemLog,
 ): Promise<readonly ToolSource[]> {
   const path: ConfigPath = ['routes', route.index, 'mcp'];
   const file = pinFileOf(config.file);
-  const pins = await readPinsOrTell(file, path, log);
+  let pins = await readPinsOrTell(file, path, log);
   if (pins === undefined) return [];
   const isFirstList = ![...pins.keys()].some((id) => id.startsWith(`${route.name}/`));
   const added = new Map<string, Pin>();
-  const tools = listing.tools.flatMap((definition) => {
+  const definitions = listing.tools.filter((definition) => {
     if (route.name.length + 2 + definition.name.length > MAX_NAME) {
       log.warning(
         'listed_tool',
         path,
         `\`${route.name}__${definition.name}\` has more than ${MAX_NAME} characters: it is left out`,
       );
-      return [];
+      return false;
     }
     const id = `${route.name}/${definition.name}`;
-    const state = pinState(route, definition, pins.get(id), isFirstList);
-    if (state.record !== undefined) added.set(id, state.record);
-    if (state.pin !== undefined) {
-      const what = state.pin === 'changed' ? 'differs from its pin' : 'is not pinned';
-      log.warning('pin', path, `the definition of \`${id}\` ${what}: it is not offered until \`toolgate pin\` pins it`);
-    }
-    return [sourceOf(route, definition, state, path)];
+    const { record } = pinState(route, definition, pins?.get(id), isFirstList);
+    if (record !== undefined) added.set(id, record);
+    return true;
   });
-  if (records && added.size > 0) {
+  if (pinFirstUse !== undefined && added.size > 0) {
     try {
-      await writePins(file, new Map([...pins, ...added]));
+      // Another worker may have seen another definition first: that one counts.
+      pins = await pinFirstUse(added);
     } catch (error) {
       const why = messageOf(error);
       log.warning(
@@ -91,6 +85,15 @@ async function sourcesOf(
       );
     }
   }
+  const tools = definitions.map((definition) => {
+    const id = `${route.name}/${definition.name}`;
+    const state = pinState(route, definition, pins?.get(id), isFirstList);
+    if (state.pin !== undefined) {
+      const what = state.pin === 'changed' ? 'differs from its pin' : 'is not pinned';
+      log.warning('pin', path, `the definition of \`${id}\` ${what}: it is not offered until \`toolgate pin\` pins it`);
+    }
+    return sourceOf(route, definition, state, path);
+  });
   return [...tools, ...readsOf(route, listing, path)];
 }
 

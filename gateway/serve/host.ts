@@ -93,8 +93,11 @@ export class Host {
     this.#hops = createEdgeServer({
       ...edge,
       listen: { host: '127.0.0.1', port: 0 },
-      handle: (exchange) =>
-        homes.arrives(exchange) ? this.#handle(exchange) : exchange.problem(fault('no_route', 'workers talk here')),
+      psk: homes.key,
+      handle: (exchange) => {
+        homes.arrives(exchange);
+        return this.#handle(exchange);
+      },
     });
   }
 

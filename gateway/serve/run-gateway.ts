@@ -10,6 +10,7 @@ import { refuseFaultPoints } from '../fault-points.ts';
 import type { Gateway } from '../gateway.ts';
 import { readOrMakeSigningKey } from '../load/signing-key.ts';
 import type { Log } from '../log.ts';
+import { createPinWriter, type PinFirstUse, pinFileOf } from '../mcp/pin-book.ts';
 import { ServerRegistry } from '../mcp/server-registry.ts';
 import { createMcpProvider } from '../mcp/tool-provider.ts';
 import { OutcomeFollower } from '../runs/outcome-follower.ts';
@@ -68,6 +69,8 @@ interface WorkerPart {
   readonly homes: Homes;
   /** Whether what was loaded from these files is the configuration in force. */
   readonly mayServe: (files: readonly string[]) => Promise<boolean>;
+  /** Writes the file of pins, for all workers. */
+  readonly pinFirstUse: PinFirstUse;
   /** The metrics of all workers, as Prometheus reads them. */
   readonly allMetrics: () => Promise<string>;
 }
@@ -102,8 +105,7 @@ async function start(
 ): Promise<RunningGateway> {
   const provider = createMcpProvider({
     registry: servers,
-    // One process writes the file of pins: of two at once, one would write over what the other had just pinned.
-    recordsFirstUse: worker === undefined || worker.number === 1,
+    pinFirstUse: worker?.pinFirstUse ?? createPinWriter(pinFileOf(configFile)),
     onUnreachable: () => servers.askAgainLater(),
   });
   const whole = await readWhole(configFile, env, provider);
@@ -116,8 +118,9 @@ async function start(
   const store = await openStoreOf(config, health);
   const stopping = new AbortController();
   closing.unshift(() => store.close());
-  const audit = await openAudit(config, store, signing, log, worker?.number ?? 1).catch((error: unknown) => {
-    throw auditFault(config, error);
+  const number = worker?.number ?? 1;
+  const audit = await openAudit(config, store, signing, log, number).catch((error: unknown) => {
+    throw auditFault(config, number, error);
   });
   closing.unshift(() => audit.close());
   const surface = new Surface(whole, signing, urlOf(config.listen, config.listen.port), servers);

@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { ConfigPath } from '../config/problem.ts';
 import { messageOf } from '../message-of.ts';
 import { StoreFault, StoreSetupError } from '../store/port.ts';
+import { auditFileOf } from '../workers/worker-audit.ts';
 
 /** Why a gateway with a good config did not start: what is wrong, where the config says it, what to do. */
 export class StartFault extends Error {
@@ -44,8 +45,8 @@ export function storeFault(config: Config, error: unknown): StartFault {
   return new StartFault(config, ['store'], `${place} cannot be opened: ${messageOf(error)}; ${remedy}`, error);
 }
 
-/** The audit log could not be opened. */
-export function auditFault(config: Config, error: unknown): StartFault {
+/** The audit log of a worker, or of the one process, could not be opened. */
+export function auditFault(config: Config, worker: number, error: unknown): StartFault {
   const remedy =
     error instanceof AuditFault && error.code === 'audit_locked'
       ? 'end the other process, or name another file in `audit.file`'
@@ -53,7 +54,7 @@ export function auditFault(config: Config, error: unknown): StartFault {
   return new StartFault(
     config,
     ['audit'],
-    `the audit log \`${config.audit.file}\` cannot be opened: ${messageOf(error)}; ${remedy}`,
+    `the audit log \`${auditFileOf(config.audit.file, worker)}\` cannot be opened: ${messageOf(error)}; ${remedy}`,
     error,
   );
 }

@@ -1,3 +1,4 @@
+import type { Pins } from '../mcp/pin-book.ts';
 import { messageOf } from '../message-of.ts';
 
 /** The place of a worker among those of its primary. */
@@ -7,7 +8,7 @@ export interface Place {
   readonly count: number;
   /** That all of them listen on. */
   readonly port: number;
-  /** What workers show each other, so that nobody else can reach them past the listener. */
+  /** The key under which workers talk to each other, base64url: nobody else can reach them past the listener, or pass for one. */
   readonly secret: string;
 }
 
@@ -34,6 +35,8 @@ export interface Questions {
   /** Of the primary: whether the worker may serve what it loaded from these files. */
   readonly loaded: readonly [readonly string[], boolean];
   readonly ready: readonly [Readiness, null];
+  /** Of the primary: to pin what a worker saw for the first time; answered with all pins. */
+  readonly pin_first_use: readonly [Pins, Pins];
   /** Of the primary: the metrics of all, as Prometheus reads them. */
   readonly all_metrics: readonly [null, string];
   /** Of a worker, as all that follow: where the others are. */
@@ -46,6 +49,8 @@ export interface Questions {
   /** Of a worker: what prom-client puts together with that of others. */
   readonly metrics: readonly [null, readonly object[]];
   readonly reopen: readonly [null, null];
+  /** Answered at once by whoever does not hang. */
+  readonly alive: readonly [null, null];
   /** To end; takes calls for so many milliseconds more. */
   readonly drain: readonly [number, null];
 }

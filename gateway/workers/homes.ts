@@ -1,23 +1,27 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { type IncomingMessage, request } from 'node:http';
+import { connect, type TLSSocket } from 'node:tls';
 import type { EdgeExchange } from '../http/edge-exchange.ts';
+import { pskContext } from '../http/psk.ts';
 import type { Peers, Place } from './channel.ts';
 
-/** What one worker shows another, with a request that it passes on. */
-const HOP_HEADER = 'x-worker-hop';
+/** A worker that hangs, or a stranger at the port of one that is gone, is waited for so long. Nothing was sent by then. */
+const HANDSHAKE_MS = 10_000;
 /** Headers of one connection alone (RFC 9110 section 7.6.1). */
 const NOT_PASSED: ReadonlySet<string> = new Set([
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
-  ...['expect', HOP_HEADER],
+  'expect',
 ]);
 
 /**
  * Which worker a conversation that lives in a process lives in: the streams of an MCP session and the calls that wait for
  * their client's answer. Its id says so by its digest, so that each worker knows without asking; connections come to any
- * worker, and what belongs to another is passed on to it over loopback.
+ * worker, and what belongs to another is passed on to it over loopback, under a key that the workers alone have (TLS-PSK, RFC
+ * 4279): who has it not is neither heard nor told anything, whoever has taken the port of a worker that died.
  */
 export class Homes {
   readonly #place: Place;
+  readonly #context = pskContext();
   readonly #arrived = new WeakSet<IncomingMessage>();
   #ports: ReadonlyMap<number, number> = new Map();
 
@@ -48,13 +52,14 @@ export class Homes {
     }
   }
 
-  /** Whether a request on the workers' own listener comes from one of them. It is answered here, whoever's it is. */
-  arrives(exchange: EdgeExchange): boolean {
-    const shown = Buffer.from(exchange.header(HOP_HEADER) ?? '');
-    const secret = Buffer.from(this.#place.secret);
-    if (shown.length !== secret.length || !timingSafeEqual(shown, secret)) return false;
-    this.#arrived.add(exchange.request);
-    return true;
+  /** What a worker proves to another that it has, and the other to it. */
+  get key(): Buffer {
+    return Buffer.from(this.#place.secret, 'base64url');
+  }
+
+  /** A request on the workers' own listener: it is answered here, whoever's it is. */
+  arrives({ request: arrived }: EdgeExchange): void {
+    this.#arrived.add(arrived);
   }
 
   /**
@@ -71,12 +76,13 @@ export class Homes {
 
   #send(exchange: EdgeExchange, port: number, body: string | undefined): Promise<boolean> {
     const { response, method, path, query } = exchange;
-    const headers = [HOP_HEADER, this.#place.secret, ...passed(exchange.request.rawHeaders, 'content-length')];
+    const headers = passed(exchange.request.rawHeaders, 'content-length');
     // A body that was not read is none that matters: only a POST's is.
     if (body !== undefined) headers.push('content-length', String(Buffer.byteLength(body)));
     const target = query === '' ? path : `${path}?${query}`;
     return new Promise((resolve) => {
-      const sent = request({ host: '127.0.0.1', port, method, path: target, headers, agent: false });
+      const socket = this.#connect(port);
+      const sent = request({ createConnection: () => socket, method, path: target, headers });
       let connected = false;
       const gone = (): void => void sent.destroy();
       response.once('close', gone);
@@ -84,7 +90,12 @@ export class Homes {
         response.off('close', gone);
         resolve(answered);
       };
-      sent.once('socket', (socket) => socket.once('connect', () => (connected = true)));
+      const timer = setTimeout(() => socket.destroy(new Error('no handshake in time')), HANDSHAKE_MS);
+      socket.once('secureConnect', () => {
+        clearTimeout(timer);
+        connected = true;
+      });
+      socket.once('close', () => clearTimeout(timer));
       sent.once('error', () => {
         if (connected) response.destroy();
         end(connected);
@@ -97,6 +108,17 @@ export class Homes {
         answer.once('close', () => end(true));
       });
       sent.end(body);
+    });
+  }
+
+  #connect(port: number): TLSSocket {
+    return connect({
+      host: '127.0.0.1',
+      port,
+      secureContext: this.#context,
+      pskCallback: () => ({ identity: 'worker', psk: this.key }),
+      // The key is the proof: there are no certificates.
+      checkServerIdentity: () => undefined,
     });
   }
 

@@ -10,3 +10,14 @@ export async function mergeMetrics(own: Registry, ofWorkers: readonly (readonly 
   const theirs = ofWorkers.map((metrics) => metrics.filter((metric) => !('name' in metric && names.has(metric.name))));
   return AggregatorRegistry.aggregate([mine, ...theirs]).metrics();
 }
+
+/**
+ * What of a worker's metrics goes on to count when it is gone: a sum that fell would be taken for a counter that began anew,
+ * and all that the others had counted for new.
+ * @param before What earlier ones left.
+ * @param last What it last said.
+ */
+export async function leftBy(before: readonly object[], last: readonly object[]): Promise<readonly object[]> {
+  const counts = last.filter((one) => 'type' in one && (one.type === 'counter' || one.type === 'histogram'));
+  return AggregatorRegistry.aggregate([[...before], counts]).getMetricsAsJSON();
+}

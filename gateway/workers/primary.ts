@@ -4,10 +4,11 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { digestOf } from '../config/watch.ts';
 import type { Log } from '../log.ts';
+import type { PinFirstUse } from '../mcp/pin-book.ts';
 import { messageOf } from '../message-of.ts';
 import { ConfigMetrics } from '../metrics.ts';
 import { Channel, type ChannelEnd, type Readiness } from './channel.ts';
-import { mergeMetrics } from './merge-metrics.ts';
+import { leftBy, mergeMetrics } from './merge-metrics.ts';
 import { Restarts } from './restarts.ts';
 
 /** A worker that gives no answer for so long is taken for one that hangs. */
@@ -17,6 +18,11 @@ const PREPARE_MS = 120_000;
 const METRICS_MS = 5_000;
 /** A timer can be no longer. */
 const LONGEST_MS: number = 2 ** 31 - 1;
+/** How often a worker is asked whether it lives, and how long it may take to say so. */
+const BEAT_MS = 2_000;
+const BEAT_ANSWER_MS = 8_000;
+/** It hangs after so many unanswered in a row: after one this process itself may have been halted, and the answer lie there. */
+const BEATS_MISSED = 2;
 /** By then an exit is known that has happened. */
 const GONE_MS = 1_000;
 /** How often a worker that may not serve what the files say is tried again. */
@@ -35,6 +41,8 @@ export interface PrimaryOptions {
   /** That the workers listen on. */
   readonly port: number;
   readonly inForce: InForce;
+  /** Writes the file of pins, for all workers: a server may list other tools to each. */
+  readonly pinFirstUse: PinFirstUse;
   readonly log: Log;
   /** The workers cannot be kept up: the process is to end. */
   readonly onGivenUp: (why: string) => void;
@@ -50,6 +58,8 @@ interface Member {
   /** Why its end is no fault: it found something else in the files than what is in force, or it was in the way. */
   excuse: 'differs' | 'in the way' | undefined;
   readonly ended: Promise<number>;
+  /** Its metrics, as it last said them. */
+  said: readonly object[];
 }
 
 /** The workers of a gateway: keeps as many as are wanted, and tells all of them what one process would be told. */
@@ -62,6 +72,9 @@ export class Primary {
   readonly #registry = new Registry();
   readonly metrics: ConfigMetrics = new ConfigMetrics(this.#registry);
   readonly #waiting = new Map<number, NodeJS.Timeout>();
+  /** What workers that ended had counted. */
+  #left: readonly object[] = [];
+  #leaving: Promise<void> = Promise.resolve();
   #inForce: InForce;
   #ending = false;
   #reloading = false;
@@ -90,12 +103,18 @@ export class Primary {
   async start(): Promise<string | undefined> {
     const first = this.#fork(1);
     const rest = Array.from({ length: this.#options.count - 1 }, (_, at) => at + 2);
-    const up = (await this.#comesUp(first)) && (await this.#allComeUp(rest.map((number) => this.#fork(number))));
+    const members = [first];
+    let up = await this.#comesUp(first);
+    if (up) {
+      members.push(...rest.map((number) => this.#fork(number)));
+      up = await this.#allComeUp(members);
+    }
     if (!up) {
       await this.kill();
       return undefined;
     }
-    for (const member of this.#members.values()) this.#keep(member);
+    // Also one that is gone again by now.
+    for (const member of members) this.#keep(member);
     return first.ready?.url;
   }
 
@@ -133,7 +152,10 @@ export class Primary {
       worker.once('exit', (code, signal) => resolve(signal === null ? code : 1));
     });
     const channel = new Channel(worker satisfies ChannelEnd, {
-      place: () => ({ number, count: this.#options.count, port: this.#options.port, secret: this.#secret }),
+      place: () => {
+        void this.#watch(member);
+        return { number, count: this.#options.count, port: this.#options.port, secret: this.#secret };
+      },
       loaded: async (files) => {
         const inForce = await this.#isInForce(files);
         if (!inForce) member.excuse = 'differs';
@@ -146,6 +168,7 @@ export class Primary {
         this.#change = Promise.withResolvers();
         return null;
       },
+      pin_first_use: (added) => this.#options.pinFirstUse(added),
       all_metrics: () => this.#allMetrics(),
     });
     const member: Member = {
@@ -156,14 +179,37 @@ export class Primary {
       ready: undefined,
       excuse: undefined,
       ended,
+      said: [],
     };
     this.#members.set(number, member);
     void ended.then(() => {
       channel.close();
+      this.#leaving = this.#leaving
+        .then(async () => {
+          this.#left = await leftBy(this.#left, member.said);
+          member.said = [];
+        })
+        .catch((error: unknown) => this.#log.warn({ err: error }, 'what an ended worker had counted is lost'));
       if (this.#members.get(number) === member) this.#members.delete(number);
       this.#tellPeers();
     });
     return member;
+  }
+
+  /** Ends a worker that hangs: its part of the connections would wait for ever, and so would a reload and the end. */
+  async #watch({ channel, worker, number, ended }: Member): Promise<void> {
+    const over = ended.then(() => true);
+    for (let missed = 0; !(await Promise.race([over, pause(BEAT_MS, false, { ref: false })])); ) {
+      const answered = await channel.ask('alive', null, BEAT_ANSWER_MS).then(
+        () => true,
+        () => false,
+      );
+      missed = answered ? 0 : missed + 1;
+      if (missed < BEATS_MISSED || worker.isDead()) continue;
+      this.#log.error({ worker: number, pid: worker.process.pid }, 'a worker hangs; it is ended');
+      worker.process.kill('SIGKILL');
+      return;
+    }
   }
 
   /** Starts another in its place when it ends, for as long as the gateway runs. */
@@ -231,10 +277,14 @@ export class Primary {
   }
 
   async #allMetrics(): Promise<string> {
-    const asked = this.#live().map(({ channel }) => channel.ask('metrics', null, METRICS_MS));
-    // A worker that hangs or has just died must not take the metrics of the others with it.
-    const told = (await Promise.allSettled(asked)).flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-    return mergeMetrics(this.#registry, told);
+    const asked = this.#live().map(async (member) => {
+      member.said = await member.channel.ask('metrics', null, METRICS_MS);
+    });
+    // A worker that hangs or has just died must not take the metrics of the others with it: what it said last stands.
+    await Promise.allSettled(asked);
+    await this.#leaving;
+    const said = [...this.#members.values()].map((member) => member.said);
+    return mergeMetrics(this.#registry, [...said, this.#left]);
   }
 
   /**
@@ -296,7 +346,14 @@ export class Primary {
   /** A configuration with so many faults was not taken: one worker's audit log says so for all. */
   async refused(faults: number): Promise<void> {
     this.metrics.refused();
-    await this.#live()[0]?.channel.ask('refused', faults, ANSWER_MS);
+    for (const { channel, number } of this.#live()) {
+      try {
+        await channel.ask('refused', faults, ANSWER_MS);
+        return;
+      } catch (error) {
+        this.#log.warn({ err: error, worker: number }, 'a worker did not log that a configuration was refused');
+      }
+    }
   }
 
   /** Has every worker open its audit log again. Rejects where one could not. */

@@ -7,6 +7,7 @@ import { digestOf } from '../config/watch.ts';
 import { refuseFaultPoints } from '../fault-points.ts';
 import type { Log } from '../log.ts';
 import { lookAtServers } from '../mcp/look-at-servers.ts';
+import { createPinWriter, pinFileOf } from '../mcp/pin-book.ts';
 import { openSigningKey } from '../serve/run-gateway.ts';
 import type { Serving } from '../serve/serving.ts';
 import { listenFault } from '../serve/start-fault.ts';
@@ -38,6 +39,7 @@ export async function runPrimary({ configFile, env, log }: PrimaryRunOptions): P
     count: whole.config.workers,
     port: await freePort(whole.config),
     inForce: await inForceOf(whole),
+    pinFirstUse: createPinWriter(pinFileOf(configFile)),
     log,
     onGivenUp: (why) => {
       log.fatal(`${why}; the gateway ends`);

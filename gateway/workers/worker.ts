@@ -9,6 +9,8 @@ import { Homes } from './homes.ts';
 
 /** The primary answers at once, or is gone. */
 const ASK_MS = 60_000;
+/** Longer than accepted calls and all that has to be closed may take: then a worker without a primary ends, come what may. */
+const ORPHAN_MS = 90_000;
 
 /**
  * Runs one worker of a primary: a gateway like any other of several on one store, told by its primary what to do.
@@ -30,9 +32,11 @@ export async function runWorker(configFile: string, log: Log, lameDuckMs: number
       number,
       homes,
       mayServe: (files) => worker.primary.ask('loaded', files, ASK_MS),
+      pinFirstUse: (added) => worker.primary.ask('pin_first_use', added, ASK_MS),
       allMetrics: () => worker.primary.ask('all_metrics', null, ASK_MS),
     },
   }).catch(async (error: unknown) => {
+    worker.fails();
     // The primary found the files good before it started workers: they have changed since, which is no fault of a worker.
     if (error instanceof ConfigRefused) await worker.primary.ask('loaded', [], ASK_MS);
     throw error;
@@ -48,11 +52,13 @@ class Worker {
   readonly #lameDuckMs: number;
   #prepared: Prepared | undefined;
   #ending: Promise<void> | undefined;
+  #failed = false;
 
   constructor(log: Log, lameDuckMs: number) {
     this.#log = log;
     this.#lameDuckMs = lameDuckMs;
     this.primary = new Channel(process satisfies ChannelEnd, {
+      alive: () => null,
       peers: (ports) => {
         this.homes?.setPeers(ports);
         return null;
@@ -83,16 +89,33 @@ class Worker {
         return null;
       },
     });
+    // From the first: nobody would ever tell a worker to end whose primary went while it started.
+    process.once('disconnect', () => this.#primaryGone());
+  }
+
+  /** It does not come to take calls, and says why: that it lets its primary go is no news then. */
+  fails(): void {
+    this.#failed = true;
+  }
+
+  #primaryGone(): void {
+    if (this.#failed) return;
+    if (this.#running === undefined) {
+      this.#log.error('the primary is gone while this worker starts: it ends');
+      process.exit(1);
+    }
+    if (this.#ending === undefined)
+      this.#log.error('the primary is gone: accepted calls are finished, then this worker ends');
+    setTimeout(() => {
+      this.#log.fatal('the worker did not end in time, and has no primary that could end it');
+      process.exit(1);
+    }, ORPHAN_MS + this.#lameDuckMs);
+    void this.#endAndExit(0);
   }
 
   /** Follows signals and the primary from now on, and says that calls are taken. */
   async begin(running: RunningGateway): Promise<void> {
     this.#running = running;
-    process.once('disconnect', () => {
-      if (this.#ending === undefined)
-        this.#log.error('the primary is gone: accepted calls are finished, then this worker ends');
-      void this.#endAndExit(0);
-    });
     // A supervisor may tell every process, and not the primary alone: either way it is the same end. A second signal ends
     // it at once.
     for (const signal of ['SIGTERM', 'SIGINT'] as const) {

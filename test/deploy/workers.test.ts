@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { stringify } from 'yaml';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
 import { verifyAudit } from '../../gateway/audit/verify.ts';
+import { leftBy, mergeMetrics } from '../../gateway/workers/merge-metrics.ts';
 import { Restarts } from '../../gateway/workers/restarts.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { parseSigningKey } from '../../receipts/keys.ts';
@@ -73,6 +75,21 @@ test('a worker that dies is started again, later each time that it dies at once,
   assert.deepEqual(quick, [200, 400, 800, 1_600, undefined]);
   const later = new Restarts();
   assert.deepEqual([later.next(50), later.next(60_000), later.next(50)], [200, 100, 200]);
+});
+
+test('sums never fall: what ended workers had counted is kept, what they measured of now is not', async () => {
+  const saidBy = async (calls: number): Promise<readonly object[]> => {
+    const registry = new Registry();
+    const registers = [registry];
+    new Counter({ name: 'calls_total', help: 'c', registers, labelNames: ['tool'] }).inc({ tool: 'a' }, calls);
+    new Gauge({ name: 'open', help: 'g', registers }).set(calls);
+    new Histogram({ name: 'took', help: 'h', registers, buckets: [1] }).observe(calls);
+    return registry.getMetricsAsJSON();
+  };
+  const left = await leftBy(await leftBy([], await saidBy(5)), await saidBy(7));
+  const text = await mergeMetrics(new Registry(), [await saidBy(1), left]);
+  for (const line of ['calls_total{tool="a"} 13', 'open 1', 'took_count 3', 'took_sum 13', 'took_bucket{le="1"} 1'])
+    assert.ok(text.split('\n').includes(line), `${line} is not in\n${text}`);
 });
 
 describe('two workers on one PostgreSQL, each request over a connection of its own', () => {
@@ -176,6 +193,7 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
   test('a worker that is killed under load loses nothing, and another takes its place', async (t) => {
     if (skipped() !== false) return t.skip(String(skipped()));
     const before = seen(shop, 'POST').length;
+    const counted = await metric('toolgate_store_seconds_count');
     const load = new Load(balancer.url, 'killed', 4);
     await load.more(16);
     const killed = pidOf(2);
@@ -183,6 +201,9 @@ describe('two workers on one PostgreSQL, each request over a connection of its o
     await load.more(16);
     await untilWorkers(2);
     assert.notEqual(pidOf(2), killed);
+    // What the dead one had said goes on to count: a sum that fell would look like a counter that began anew.
+    const after = await metric('toolgate_store_seconds_count');
+    assert.ok(after >= counted, `${counted} commits, then ${after}`);
     await load.more(16);
     await load.end();
     // What had been sent and not answered when its worker died is in doubt, and said to be: never done twice.

@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from '@modelcontextprotocol/client';
 import { pin } from '../../gateway/cli/pin.ts';
+import { createLog } from '../../gateway/log.ts';
+import { createPinWriter, pinFileOf } from '../../gateway/mcp/pin-book.ts';
+import { ServerRegistry } from '../../gateway/mcp/server-registry.ts';
+import { createMcpProvider } from '../../gateway/mcp/tool-provider.ts';
+import { readWhole } from '../../gateway/serve/whole-config.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { checkOf, connectClient, textOf } from './clients.ts';
 import { type RawServer, said, startRawServer, tool } from './raw-server.ts';
@@ -221,4 +228,38 @@ test('a server that cannot be asked is named by /readyz, keeps the gateway from 
   const known = { status: 200, catalogue: { name: 'catalogue', ok: true } };
   while (JSON.stringify([await readiness(alone), await readiness(beside)]) !== JSON.stringify([known, known]))
     await pause(50);
+});
+
+test('a server that lists other definitions to another worker does not get round the pins', async () => {
+  const { server, list } = await changing([tool('get_a')]);
+  const folder = await mkdtemp(join(tmpdir(), 'toolgate-pins-'));
+  closing.push(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, 'gateway.yaml');
+  const routes = [{ name: 'srv', mcp: server.url, tools: [{ name: 'get_*', writes: false }] }];
+  await writeFile(file, JSON.stringify({ agents: { desk: {} }, listen: '127.0.0.1:0', routes }));
+  // As the primary has it: one writer for all workers.
+  const pinFirstUse = createPinWriter(pinFileOf(file));
+  /** What a worker of its own connections takes of a tool: whether it is pinned, and whether its guard is lowered. */
+  async function seenBy(worker: number, name: string): Promise<readonly unknown[]> {
+    const registry = new ServerRegistry(createLog({ level: 'silent' }));
+    try {
+      const { built } = await readWhole(file, {}, createMcpProvider({ registry, pinFirstUse }));
+      const seen = built.catalogue.tools.get(`srv/${name}`);
+      return [worker, seen?.pin, seen?.writes];
+    } finally {
+      await registry.close();
+    }
+  }
+  assert.deepEqual(await seenBy(1, 'get_a'), [1, undefined, false]);
+  list([tool('get_a'), tool('get_b', { description: 'says one thing' })]);
+  // Offered, since nothing else was seen of it, with its guard up; what it says later is not.
+  assert.deepEqual(await seenBy(2, 'get_b'), [2, undefined, true]);
+  list([tool('get_a'), tool('get_b', { description: 'says another' })]);
+  assert.deepEqual(await seenBy(2, 'get_b'), [2, 'changed', true]);
+  assert.deepEqual(await seenBy(1, 'get_b'), [1, 'changed', true]);
+  // Two that see different definitions at once: one counts.
+  const one = pinFirstUse(new Map([['srv/get_c', { digest: 'a', by: 'later', definition: {} }]]));
+  const other = pinFirstUse(new Map([['srv/get_c', { digest: 'b', by: 'later', definition: {} }]]));
+  const digests = (await Promise.all([one, other])).map((pins) => pins.get('srv/get_c')?.digest);
+  assert.deepEqual(digests, ['a', 'a']);
 });
