@@ -68,7 +68,7 @@ test('1 and 2: progress and a question arrive live and in order, the answer reac
   assert.equal(server.received.filter(({ method }) => method === 'tools/call').length, 1);
 });
 
-// Two processes at once on one store: test/deploy/replicas.test.ts.
+// Two processes at once on one store: test/cluster/replicas.test.ts.
 test('3: a session is served by the process that comes after the one that it began at', async () => {
   const server = await startRawServer({ ...one('look'), handle: ({ result }) => result(said('seen')) });
   closing.push(() => server.close());

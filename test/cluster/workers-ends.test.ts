@@ -17,10 +17,11 @@ import { verifyAudit } from '../../gateway/audit/verify.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { parseSigningKey } from '../../receipts/keys.ts';
 import { childEnv } from '../child-env.ts';
+import { toolgate } from '../cli/run.ts';
+import { type Served, serveGateway } from '../deploy/served.ts';
 import { type Backend, type Certificate, makeCertificate, start } from '../http/backends.ts';
 import { freePort, startPostgres, type TestPostgres } from '../postgres.ts';
 import { programFile } from '../programs.ts';
-import { type Served, serveGateway } from './served.ts';
 
 /** Far beyond what anything here takes. */
 const BOUND_MS = 180_000;
@@ -249,8 +250,7 @@ test('what a configuration with workers may not say is told with its place', asy
   const file = join(folder, 'gateway.yaml');
   const validate = async (more: object): Promise<string> => {
     await writeFile(file, stringify({ listen: '127.0.0.1:0', agents: { desk: {} }, routes: [], ...more }));
-    const args = [programFile('gateway/cli/main.ts'), 'validate', file];
-    const ended = await promisify(execFile)(process.execPath, args, { env: childEnv() }).catch((error) => error);
+    const ended = await toolgate('validate', file);
     return `${ended.stdout}${ended.stderr}`;
   };
   const postgres = { store: 'postgres://127.0.0.1:1/none' };

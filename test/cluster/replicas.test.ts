@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
+import { type Served, serveGateway } from '../deploy/served.ts';
 import { checkOf, connectClient, textOf } from '../mcp/clients.ts';
 import { initialize, post } from '../mcp/proxy-stage.ts';
 import { type RawServer, said, startRawServer, tool } from '../mcp/raw-server.ts';
@@ -18,7 +19,6 @@ import {
   playUndo,
   scenarioConfig,
 } from './scenario.ts';
-import { type Served, serveGateway } from './served.ts';
 
 let postgres: TestPostgres | string;
 let folder: string;

@@ -6,11 +6,11 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
+import { type Served, serveGateway } from '../deploy/served.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { Load } from './load.ts';
 import { type RoundRobin, startRoundRobin } from './round-robin.ts';
 import { type Answer, KEYS, scenarioConfig, seen, send } from './scenario.ts';
-import { type Served, serveGateway } from './served.ts';
 
 let folder: string;
 let postgres: TestPostgres | string;

@@ -16,6 +16,7 @@ import { Restarts } from '../../gateway/workers/restarts.ts';
 import { nodeCrypto } from '../../receipts/crypto-node.ts';
 import { parseSigningKey } from '../../receipts/keys.ts';
 import { childEnv } from '../child-env.ts';
+import { type Served, serveGateway } from '../deploy/served.ts';
 import { type Collector, startCollector } from '../gateway/otlp-collector.ts';
 import { connectClient, textOf } from '../mcp/clients.ts';
 import { type RawServer, said, startRawServer, tool } from '../mcp/raw-server.ts';
@@ -34,7 +35,6 @@ import {
   seen,
   send,
 } from './scenario.ts';
-import { type Served, serveGateway } from './served.ts';
 
 const MAIN = programFile('gateway/cli/main.ts');
 

@@ -1,0 +1,3 @@
+import { testFolder } from '../folder.ts';
+
+testFolder(import.meta.dirname);
