@@ -11,7 +11,7 @@ import { childEnv } from '../child-env.ts';
 import { startMachinePostgres } from '../machine-postgres.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { programFile } from '../programs.ts';
-import { playOrderAndLimits, playReceipt, scenarioConfig, seen, send, sendReceipt } from './scenario.ts';
+import { playOrderAndLimits, playReceipt, scenarioConfig, seen, send, sendReceipt } from '../cluster/scenario.ts';
 import { type Served, serveGateway } from './served.ts';
 
 const run = promisify(execFile);
