@@ -8,10 +8,10 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Shop, startShop } from '../../deploy/examples/shop/backend.ts';
 import { childEnv } from '../child-env.ts';
+import { playOrderAndLimits, playReceipt, scenarioConfig, seen, send, sendReceipt } from '../cluster/scenario.ts';
 import { startMachinePostgres } from '../machine-postgres.ts';
 import { startPostgres, type TestPostgres } from '../postgres.ts';
 import { programFile } from '../programs.ts';
-import { playOrderAndLimits, playReceipt, scenarioConfig, seen, send, sendReceipt } from '../cluster/scenario.ts';
 import { type Served, serveGateway } from './served.ts';
 
 const run = promisify(execFile);

@@ -15,8 +15,8 @@ import { diagnose, renderFindings } from '../../gateway/cli/doctor.ts';
 import { type InitOptions, makeStarter } from '../../gateway/cli/init.ts';
 import { renderSigningKeyPem } from '../../receipts/keys.ts';
 import { childEnv } from '../child-env.ts';
-import { programFile } from '../programs.ts';
 import { asked, send } from '../cluster/scenario.ts';
+import { programFile } from '../programs.ts';
 import { serveGateway } from './served.ts';
 
 const run = promisify(execFile);
