@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { json, Moody } from './moody.ts';
 import { type Served, serve } from './served.ts';
-import { digestOf, KEYS } from './world.ts';
+import { KEYS, moodyWorld } from './world.ts';
 
 type Json = Record<string, unknown>;
 
@@ -21,28 +21,7 @@ after(async () => {
 });
 
 async function start(): Promise<Served> {
-  const served = await serve({
-    agents: { desk: { credentials: [{ key: digestOf(KEYS.app), host: true, name: 'app' }] } },
-    routes: [
-      {
-        name: 'm',
-        path: '/m',
-        upstream: moody.url,
-        agents: ['desk'],
-        http: [
-          {
-            name: 'do',
-            method: 'POST',
-            path: '/do',
-            writes: true,
-            input: { type: 'object', properties: { id: { type: 'integer' } } },
-          },
-          { name: 'look', method: 'GET', path: '/look' },
-        ],
-        tools: [{ name: 'do', confirm: 'reasons', undo: 'none' }],
-      },
-    ],
-  });
+  const served = await serve(moodyWorld(moody.url));
   folders.push(served.folder);
   return served;
 }

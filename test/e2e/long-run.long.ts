@@ -11,36 +11,14 @@ import { verifyHistory } from '../../receipts/history-verify.ts';
 import { parseJson } from '../../receipts/json.ts';
 import { startTestGateway, type TestGateway } from '../harness/gateway.ts';
 import { json, Moody } from './moody.ts';
-import { digestOf, KEYS } from './world.ts';
+import { KEYS, moodyWorld } from './world.ts';
 
 let moody: Moody;
 let gateway: TestGateway;
 const agent = new Agent({ keepAlive: true, maxSockets: 16 });
 
 function config(language: string): Record<string, unknown> {
-  return {
-    language,
-    agents: { desk: { credentials: [{ key: digestOf(KEYS.app), host: true, name: 'app' }] } },
-    routes: [
-      {
-        name: 'm',
-        path: '/m',
-        upstream: moody.url,
-        agents: ['desk'],
-        http: [
-          { name: 'look', method: 'GET', path: '/look' },
-          {
-            name: 'do',
-            method: 'POST',
-            path: '/do',
-            writes: true,
-            input: { type: 'object', properties: { id: { type: 'integer' } } },
-          },
-        ],
-        tools: [{ name: 'do', confirm: 'reasons', undo: 'none' }],
-      },
-    ],
-  };
+  return { language, ...moodyWorld(moody.url) };
 }
 
 before(async () => {

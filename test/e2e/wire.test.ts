@@ -5,7 +5,7 @@ import { type RawAnswer, sendRaw } from '../http/raw.ts';
 import bodies from '../vectors/e2e/bodies.json' with { type: 'json' };
 import targets from '../vectors/e2e/targets.json' with { type: 'json' };
 import { headerMap, json, Moody } from './moody.ts';
-import { digestOf, KEYS, startWorld, type World } from './world.ts';
+import { KEYS, moodyWorld, startWorld, type World } from './world.ts';
 
 interface BodyRow {
   readonly id: string;
@@ -172,30 +172,12 @@ describe('headers', () => {
   let gateway: Awaited<ReturnType<typeof startTestGateway>>;
   before(async () => {
     moody = await Moody.start();
-    gateway = await startTestGateway({
-      agents: { desk: { credentials: [{ key: digestOf(KEYS.app), host: true, name: 'app' }] } },
-      routes: [
-        {
-          name: 'm',
-          path: '/m',
-          upstream: `${moody.url}/base`,
-          agents: ['desk'],
-          headers: ['X-Tenant'],
-          upstream_headers: { Authorization: 'Bearer the-backend-s-own' },
-          http: [
-            { name: 'look', method: 'GET', path: '/look' },
-            {
-              name: 'do',
-              method: 'POST',
-              path: '/do',
-              writes: true,
-              input: { type: 'object', properties: { id: { type: 'integer' } } },
-            },
-          ],
-          tools: [{ name: 'do', confirm: 'reasons', undo: 'none', idempotency: { header: 'Idempotency-Key' } }],
-        },
-      ],
-    });
+    const route = {
+      headers: ['X-Tenant'],
+      upstream_headers: { Authorization: 'Bearer the-backend-s-own' },
+      tools: [{ name: 'do', confirm: 'reasons', undo: 'none', idempotency: { header: 'Idempotency-Key' } }],
+    };
+    gateway = await startTestGateway(moodyWorld(`${moody.url}/base`, route));
   });
   after(async () => {
     await gateway.close();

@@ -115,6 +115,28 @@ export function shopWorld(upstream: string, change: Words = {}, route: Words = {
   };
 }
 
+/** A config of one backend with a read and a write, for one agent whose host is trusted. `route` is put over its route. */
+export function moodyWorld(upstream: string, route: Words = {}): Words {
+  const input = { type: 'object', properties: { id: { type: 'integer' } } };
+  return {
+    agents: { desk: { credentials: [{ key: digestOf(KEYS.app), host: true, name: 'app' }] } },
+    routes: [
+      {
+        name: 'm',
+        path: '/m',
+        upstream,
+        agents: ['desk'],
+        http: [
+          { name: 'look', method: 'GET', path: '/look' },
+          { name: 'do', method: 'POST', path: '/do', writes: true, input },
+        ],
+        tools: [{ name: 'do', confirm: 'reasons', undo: 'none' }],
+        ...route,
+      },
+    ],
+  };
+}
+
 export function digestOf(key: string): string {
   return `sha256:${hash('sha256', key, 'hex')}`;
 }
